@@ -1,0 +1,136 @@
+"""Makes and renews .venv beside the checkout, with the standard library alone.
+
+`_setup.py --check GROUP` exits 0 when .venv already holds what GROUP needs; `_setup.py GROUP` makes it so. A group's
+stamp is written last and says what was installed, so that an interrupted run is simply done again. One process at
+a time works on .venv; the others wait for it and find the work done.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+GROUPS = {
+    "runtime": ("runtime", "build"),
+    "test": ("runtime", "build", "test"),
+    "lint": ("runtime", "build", "test", "lint"),
+}
+
+
+def main(arguments: list[str]) -> int:
+    check = arguments[:1] == ["--check"]
+    group = arguments[-1] if arguments else "runtime"
+    if check:
+        return 0 if is_ready(group) else 1
+    with one_at_a_time():
+        if not is_ready(group):
+            begun = time.monotonic()
+            say(f"setting up .venv ({group}), once ...")
+            make_venv()
+            install(group)
+            say(f"set up in {time.monotonic() - begun:.0f} s")
+    return 0
+
+
+def say(text: str) -> None:
+    sys.stderr.write(f"blackboard: {text}\n")
+    sys.stderr.flush()
+
+
+def stamp(group: str) -> Path:
+    return VENV / f".installed-{group}"
+
+
+def wanted(group: str) -> str:
+    """What .venv must hold for `group`: a digest of the pins, the project's metadata and the checkout's place."""
+    digest = hashlib.sha256(f"1 {ROOT}\n".encode())
+    for path in (ROOT / "pyproject.toml", *requirement_files(group)):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def requirement_files(group: str) -> list[Path]:
+    return [ROOT / "requirements" / f"{name}.txt" for name in GROUPS[group]]
+
+
+def is_ready(group: str) -> bool:
+    """A larger group that is up to date serves a smaller one."""
+    larger = [name for name, parts in GROUPS.items() if set(parts) >= set(GROUPS[group])]
+    return PYTHON.exists() and any(read(stamp(name)) == wanted(name) for name in larger)
+
+
+def read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return None
+
+
+@contextlib.contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """The kernel releases the lock when its holder ends, however it ends."""
+    with (ROOT / ".venv.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another set-up of this checkout ...")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def make_venv() -> None:
+    """Keeps a virtual environment that works and was made here; anything else is made anew."""
+    if read(VENV / ".made-in") == str(ROOT) and runs("-m", "pip", "--version"):
+        return
+    shutil.rmtree(VENV, ignore_errors=True)
+    run([sys.executable, "-I", "-m", "venv", str(VENV)])
+    (VENV / ".made-in").write_text(str(ROOT), encoding="utf-8")
+
+
+def install(group: str) -> None:
+    pins = [argument for path in requirement_files(group) for argument in ("-r", str(path))]
+    pip("--require-hashes", *pins)
+    pip("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
+    target = stamp(group)
+    partial = target.with_suffix(".partial")
+    partial.write_text(wanted(group), encoding="utf-8")
+    partial.replace(target)
+
+
+def pip(*arguments: str) -> None:
+    options = ["--quiet", "--no-input", "--disable-pip-version-check", "--no-warn-script-location"]
+    run([str(PYTHON), "-I", "-m", "pip", "install", *options, *arguments])
+
+
+def runs(*arguments: str) -> bool:
+    command = [str(PYTHON), "-I", *arguments]
+    return PYTHON.exists() and subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def run(command: list[str]) -> None:
+    """Silent when it works; shows everything that the command printed when it fails."""
+    done = subprocess.run(command, cwd=ROOT, env=environment(), text=True, check=False, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+    if done.returncode != 0:
+        sys.stderr.write(done.stdout)
+        say(f"the set-up failed in: {' '.join(command)}")
+        sys.exit(2)
+
+
+def environment() -> dict[str, str]:
+    """The caller's environment (proxies, mirrors) without what would install elsewhere or import foreign code."""
+    unwanted = {"PYTHONHOME", "PYTHONPATH", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV", "PIP_TARGET", "PIP_USER"}
+    return {name: value for name, value in os.environ.items() if name not in unwanted}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
