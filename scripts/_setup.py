@@ -1,18 +1,20 @@
 """Makes and renews .venv beside the checkout, with the standard library alone.
 
-`_setup.py --check GROUP` exits 0 when .venv already holds what GROUP needs; `_setup.py GROUP` makes it so. A group's
-stamp is written last and says what was installed, so that an interrupted run is simply done again. One process at
-a time works on .venv; the others wait for it and find the work done.
+`_setup.py --check GROUP`, run by the interpreter of .venv, exits 0 when .venv already holds what GROUP needs;
+`_setup.py GROUP` makes it so. A group's stamp is written last and says what was installed, so that an interrupted
+run is simply done again. One process at a time works on .venv; the others wait and find the work done.
 """
 
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,9 +32,9 @@ def main(arguments: list[str]) -> int:
     check = arguments[:1] == ["--check"]
     group = arguments[-1] if arguments else "runtime"
     if check:
-        return 0 if is_ready(group) else 1
+        return 0 if is_ready(group) and packages_are_for(sys.version_info) else 1
     with one_at_a_time():
-        if not is_ready(group):
+        if not (is_ready(group) and works()):
             begun = time.monotonic()
             say(f"setting up .venv ({group}), once ...")
             make_venv()
@@ -51,9 +53,15 @@ def stamp(group: str) -> Path:
 
 
 def wanted(group: str) -> str:
-    """What .venv must hold for `group`: a digest of the pins, the project's metadata and the checkout's place."""
-    digest = hashlib.sha256(f"1 {ROOT}\n".encode())
-    for path in (ROOT / "pyproject.toml", *requirement_files(group)):
+    """What .venv must hold for `group`: a digest of pins, metadata and place.
+
+    The settings of tools in pyproject.toml change nothing that is installed, so they are no part of it.
+    """
+    digest = hashlib.sha256(f"{ROOT}\n".encode())
+    metadata = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    installed = [metadata["build-system"], metadata["project"], metadata["tool"]["hatch"]]
+    digest.update(json.dumps(installed).encode())
+    for path in requirement_files(group):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -66,6 +74,11 @@ def is_ready(group: str) -> bool:
     """A larger group that is up to date serves a smaller one."""
     larger = [name for name, parts in GROUPS.items() if set(parts) >= set(GROUPS[group])]
     return PYTHON.exists() and any(read(stamp(name)) == wanted(name) for name in larger)
+
+
+def packages_are_for(version: tuple[int, ...]) -> bool:
+    """False where the system has replaced the interpreter that .venv was made with by a newer one."""
+    return (VENV / "lib" / f"python{version[0]}.{version[1]}").is_dir()
 
 
 def read(path: Path) -> str | None:
@@ -89,7 +102,7 @@ def one_at_a_time() -> Iterator[None]:
 
 def make_venv() -> None:
     """Keeps a virtual environment that works and was made here; anything else is made anew."""
-    if read(VENV / ".made-in") == str(ROOT) and runs("-m", "pip", "--version"):
+    if read(VENV / ".made-in") == str(ROOT) and works():
         return
     shutil.rmtree(VENV, ignore_errors=True)
     run([sys.executable, "-I", "-m", "venv", str(VENV)])
@@ -111,15 +124,23 @@ def pip(*arguments: str) -> None:
     run([str(PYTHON), "-I", "-m", "pip", "install", *options, *arguments])
 
 
-def runs(*arguments: str) -> bool:
-    command = [str(PYTHON), "-I", *arguments]
+def works() -> bool:
+    command = [str(PYTHON), "-I", "-m", "pip", "--version"]
     return PYTHON.exists() and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def run(command: list[str]) -> None:
     """Silent when it works; shows everything that the command printed when it fails."""
-    done = subprocess.run(command, cwd=ROOT, env=environment(), text=True, check=False, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment(),
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     if done.returncode != 0:
         sys.stderr.write(done.stdout)
         say(f"the set-up failed in: {' '.join(command)}")
@@ -127,7 +148,7 @@ def run(command: list[str]) -> None:
 
 
 def environment() -> dict[str, str]:
-    """The caller's environment (proxies, mirrors) without what would install elsewhere or import foreign code."""
+    """The caller's environment (proxies, mirrors), less what would install elsewhere or load other code."""
     unwanted = {"PYTHONHOME", "PYTHONPATH", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV", "PIP_TARGET", "PIP_USER"}
     return {name: value for name, value in os.environ.items() if name not in unwanted}
 
