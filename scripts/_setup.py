@@ -1,8 +1,8 @@
 """Makes and renews .venv beside the checkout, with the standard library alone.
 
 `_setup.py --check GROUP`, run by the interpreter of .venv, exits 0 when .venv already holds what GROUP needs;
-`_setup.py GROUP` makes it so. A group's stamp is written last and says what was installed, so that an interrupted
-run is simply done again. One process at a time works on .venv; the others wait and find the work done.
+`_setup.py GROUP` makes it so. A group's stamp is written last and says what was installed, so that an
+interrupted run is simply done again. One process at a time works on .venv; the others wait for it.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
     check = arguments[:1] == ["--check"]
     group = arguments[-1] if arguments else "runtime"
     if check:
-        return 0 if is_ready(group) and packages_are_for(sys.version_info) else 1
+        return 0 if is_ready(group) and packages_are_for(*sys.version_info[:2]) else 1
     with one_at_a_time():
         if not (is_ready(group) and works()):
             begun = time.monotonic()
@@ -76,9 +76,9 @@ def is_ready(group: str) -> bool:
     return PYTHON.exists() and any(read(stamp(name)) == wanted(name) for name in larger)
 
 
-def packages_are_for(version: tuple[int, ...]) -> bool:
+def packages_are_for(major: int, minor: int) -> bool:
     """False where the system has replaced the interpreter that .venv was made with by a newer one."""
-    return (VENV / "lib" / f"python{version[0]}.{version[1]}").is_dir()
+    return (VENV / "lib" / f"python{major}.{minor}").is_dir()
 
 
 def read(path: Path) -> str | None:
