@@ -1,0 +1,1 @@
+"""What can be recorded: event kinds, envelope, policy, upcasters."""

@@ -1,0 +1,310 @@
+"""What can be recorded: the closed union of event bodies.
+
+A body is the part of an event that its kind defines; the envelope (`envelope.py`) carries the rest.
+`KIND` and `VERSION` are the strings that stand in the log: constants, never class names.
+Sequence numbers in bodies are those of the same board. Members equal to their default are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Struct
+
+from blackboard.events.policy import Effect, Policy
+
+Cause = Literal["summary", "truncation", "eviction", "clear", "unknown"]
+Notify = Literal["in-band", "impossible"]
+Mode = Literal["open", "single-writer"]
+Declarer = Literal["self", "peer", "operator"]
+
+
+class Body(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+    """Base of every event body."""
+
+    KIND: ClassVar[str]
+    VERSION: ClassVar[int] = 1
+
+
+class BoardOpened(Body):
+    """The first event of every board."""
+
+    KIND = "board.opened"
+    name: str
+    policy: Policy
+    format: int
+
+
+class BoardPolicyChanged(Body):
+    """The policy from here on, whole."""
+
+    KIND = "board.policy-changed"
+    policy: Policy
+
+
+class BoardFormatRaised(Body):
+    """The vocabulary and gate version from here on."""
+
+    KIND = "board.format-raised"
+    format: int
+
+
+class BoardModeChanged(Body):
+    """`coordinator` holds the pen in single-writer mode; None there means that nobody does."""
+
+    KIND = "board.mode-changed"
+    mode: Mode
+    coordinator: str | None = None
+    why: str = ""
+
+
+class AgentJoined(Body):
+    """`prefix` bounds the agent's full re-read; it comes from its token or the operator."""
+
+    KIND = "agent.joined"
+    agent: str
+    prefix: str = ""
+
+
+class EntryWritten(Body):
+    """One accepted write. Key and revision stand in the envelope.
+
+    `value` is canonical JSON text (null for a tombstone); `payload_hash` 64 hex digits;
+    `asserted` the revision that the caller named, where the stored one differs (advisory mode).
+    """
+
+    KIND = "entry.written"
+    payload_hash: str
+    value: msgspec.Raw
+    asserted: int | None = None
+    basis: dict[str, int] | None = None
+    confidence: float | None = None
+    deleted: bool = False
+
+
+class AttemptedWrite(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+    """One write of a refused batch, without its value.
+
+    `status` is the value's status as the gate reads it (`gate/status.py`), which is what the completion
+    rule needs to be judged again; `covers` the references that a finished value made.
+    """
+
+    key: str
+    revision: int | None = None
+    payload_hash: str | None = None
+    status: str | None = None
+    confidence: float | None = None
+    deleted: bool = False
+    basis: dict[str, int] | None = None
+    covers: list[str] | None = None
+
+
+class Violation(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+    """One rule that one write breaks.
+
+    `evidence` holds the numbers compared and the seqs that prove it; its members are listed with each
+    rule. `detail` says the same in words.
+    """
+
+    code: str
+    key: str | None = None
+    detail: str = ""
+    evidence: dict[str, Any] = {}
+
+
+class Remedy(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+    """What to do before the next attempt: `keys` (at most 50) and `records` to read again.
+
+    `more` counts the keys that are not listed; `call` is the call that helps.
+    """
+
+    detail: str
+    keys: list[str] = []
+    records: list[str] = []
+    more: int = 0
+    call: str = ""
+
+
+class WriteRejected(Body):
+    """A refused batch: the code, every violated rule, and what was asked for.
+
+    `proposal` names the proposal whose acceptance failed, and `restate` whether it was restated.
+    """
+
+    KIND = "write.rejected"
+    code: str
+    rules: list[Violation]
+    writes: list[AttemptedWrite]
+    remedy: Remedy | None = None
+    proposal: str | None = None
+    restate: bool = False
+
+
+class KeyRange(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+    """The keys `after < key <= through`, in code-point order; None is the open end.
+
+    `prefix` bounds the range to the keys that start with it.
+    """
+
+    after: str | None = None
+    through: str | None = None
+    prefix: str = ""
+
+
+class BoardRead(Body):
+    """What was served: single keys with their revisions (absent = 0), or a range as of `head`.
+
+    `page` is 1 for the first page of a full read and counts on; None for a read by keys.
+    """
+
+    KIND = "board.read"
+    keys: dict[str, int] = {}
+    range: KeyRange | None = None
+    head: int | None = None
+    page: int | None = None
+    records: list[str] = []
+    proposals: list[str] = []
+
+
+class AgentCompacted(Body):
+    """What these agents observed at or before `base_seq` has left their context.
+
+    `kept` are the record ids that survive, None where that is not known (nothing is kept then);
+    `unknown` those among them that were never delivered to the agent. Several agents: one of them was
+    compacted, and nobody knows which.
+    """
+
+    KIND = "agent.compacted"
+    agents: list[str]
+    base_seq: int
+    cause: Cause = "unknown"
+    declared_by: Declarer = "self"
+    kept: list[str] | None = None
+    unknown: list[str] = []
+    notify: Notify = "in-band"
+    summary_digest: str | None = None
+    tokens_before: int | None = None
+    tokens_after: int | None = None
+
+
+class MessagePosted(Body):
+    """`cited` are the identifiers in `text` that existed on the board, found by the server.
+
+    `about` says which part of the board's state the message speaks of, if any: `key`, `status`
+    or `category`.
+    """
+
+    KIND = "message.posted"
+    text: str
+    recipients: list[str] = []
+    cited: list[str] = []
+    about: str | None = None
+
+
+class ProposedWrite(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+    """One write of a proposal. `held` is the revision that the proposer's view held, None for none."""
+
+    key: str
+    revision: int
+    value: msgspec.Raw
+    held: int | None = None
+    confidence: float | None = None
+    deleted: bool = False
+    basis: dict[str, int] | None = None
+
+
+class WriteProposed(Body):
+    """A proposal; its id is `proposal:<seq>`."""
+
+    KIND = "write.proposed"
+    writes: list[ProposedWrite]
+    reason: str = ""
+
+
+class ProposalAccepted(Body):
+    """Followed by its `entry.written` events in the same commit."""
+
+    KIND = "proposal.accepted"
+    proposal: str
+    restate: bool = False
+
+
+class ProposalRefused(Body):
+    """The coordinator said no, and why."""
+
+    KIND = "proposal.refused"
+    proposal: str
+    reason: str = ""
+
+
+class TurnEnded(Body):
+    """The agent's turn is over; its number stands in the envelope."""
+
+    KIND = "turn.ended"
+
+
+class SignalRaised(Body):
+    """Advisory: `numbers` are what was compared, `evidence` the seqs that prove it."""
+
+    KIND = "signal.raised"
+    signal: str
+    agent: str
+    effect: Effect
+    evidence: list[int] = []
+    numbers: dict[str, Any] = {}
+    key: str | None = None
+
+
+class Opaque(Body):
+    """An event whose (kind, version) this release does not know: chained, counted, not folded."""
+
+    KIND = ""
+    kind: str
+    version: int
+    text: str | None = None
+
+
+EventBody = (
+    BoardOpened
+    | BoardPolicyChanged
+    | BoardFormatRaised
+    | BoardModeChanged
+    | AgentJoined
+    | EntryWritten
+    | WriteRejected
+    | BoardRead
+    | AgentCompacted
+    | MessagePosted
+    | WriteProposed
+    | ProposalAccepted
+    | ProposalRefused
+    | TurnEnded
+    | SignalRaised
+)
+"""The closed union: the fold in `projections` matches it exhaustively."""
+
+KINDS: dict[tuple[str, int], type[EventBody]] = {
+    (body.KIND, body.VERSION): body
+    for body in (
+        BoardOpened,
+        BoardPolicyChanged,
+        BoardFormatRaised,
+        BoardModeChanged,
+        AgentJoined,
+        EntryWritten,
+        WriteRejected,
+        BoardRead,
+        AgentCompacted,
+        MessagePosted,
+        WriteProposed,
+        ProposalAccepted,
+        ProposalRefused,
+        TurnEnded,
+        SignalRaised,
+    )
+}
+"""Body class by (kind, version): the newest version of every kind."""
+
+FORMAT = 1
+"""The newest board format that this release reads and writes."""

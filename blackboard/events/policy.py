@@ -1,0 +1,186 @@
+"""The policy of a board: one table, held whole in the log.
+
+`Policy` is what the gates read; `PolicyPatch` is what people send: members left out keep their value.
+Source: the policy table of the write gate's design.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from blackboard.errors import Malformed
+
+Effect = Literal["off", "flag", "suspect"]
+Revisions = Literal["advancing", "contiguous", "advisory"]
+Demotion = Literal["revalidate", "read-only", "off"]
+Completion = Literal["reread", "view", "off"]
+OnUnnotifiable = Literal["single-writer", "none"]
+Unseen = Literal["block", "note"]
+
+MAX_WINDOW = 256
+"""The longest window that a policy may ask for: what a board remembers per agent."""
+
+FINISHED = (
+    "complete",
+    "completed",
+    "done",
+    "succeeded",
+    "success",
+    "passed",
+    "closed",
+    "resolved",
+    "merged",
+    "shipped",
+)
+UNFINISHED = (
+    "pending",
+    "failed",
+    "failing",
+    "error",
+    "blocked",
+    "retrying",
+    "retry",
+    "running",
+    "in_progress",
+    "started",
+    "open",
+    "todo",
+    "queued",
+    "waiting",
+)
+
+
+class SignalSetting(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """How one signal is weighed.
+
+    `window` observations are remembered, at least `minimum` of them are needed, and `ratio` is the
+    share compared with. A signal that has no use for a member ignores it.
+    """
+
+    effect: Effect
+    window: int = 8
+    minimum: int = 3
+    ratio: float = 0.5
+
+
+SIGNAL_DEFAULTS: dict[str, SignalSetting] = {
+    "revision-break": SignalSetting("flag"),
+    "write-breadth": SignalSetting("flag", window=8, minimum=3, ratio=0.5),
+    "citation-decay": SignalSetting("suspect", window=8, minimum=4, ratio=0.5),
+    "read-elision": SignalSetting("flag", window=8, minimum=3, ratio=0.5),
+    "confidence-inflation": SignalSetting("flag"),
+    "completion-over-open": SignalSetting("flag"),
+    "invented-record": SignalSetting("flag"),
+}
+
+
+class Policy(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """What the gates enforce on one board. Defaults are the full guarantee."""
+
+    revisions: Revisions = "advancing"
+    require_view: bool = True
+    demotion: Demotion = "revalidate"
+    completion: Completion = "reread"
+    completion_window: int = 8
+    status_pointer: str = "/status"
+    covers_pointer: str = "/covers"
+    finished: tuple[str, ...] = FINISHED
+    unfinished: tuple[str, ...] = UNFINISHED
+    signals: dict[str, SignalSetting] = SIGNAL_DEFAULTS
+    broadcast: bool = True
+    coordinator: str | None = None
+    on_unnotifiable: OnUnnotifiable = "single-writer"
+    unseen: Unseen = "block"
+
+    def signal(self, name: str) -> SignalSetting:
+        """The setting of one signal; `KeyError` for a name that does not exist."""
+        return self.signals[name]
+
+    def legs_off(self) -> list[str]:
+        """The legs of the guarantee that this policy switches off, in words an operator can act on."""
+        off = []
+        if self.revisions == "advisory":
+            off.append("revisions: advisory")
+        if not self.require_view:
+            off.append("require_view: false")
+        if self.demotion == "off":
+            off.append("demotion: off")
+        if self.completion == "off":
+            off.append("completion: off")
+        if not self.broadcast:
+            off.append("broadcast: false")
+        return off
+
+
+class SignalPatch(Struct, frozen=True, forbid_unknown_fields=True):
+    """A signal's setting as people send it: what is left out keeps its value."""
+
+    effect: Effect | UnsetType = UNSET
+    window: Annotated[int, Meta(ge=1, le=MAX_WINDOW)] | UnsetType = UNSET
+    minimum: Annotated[int, Meta(ge=1, le=MAX_WINDOW)] | UnsetType = UNSET
+    ratio: Annotated[float, Meta(gt=0, le=1)] | UnsetType = UNSET
+
+
+Words = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=64)], ...], Meta(max_length=256)]
+Pointer = Annotated[str, Meta(pattern="^(/([^~/]|~0|~1)*)*$", max_length=256)]
+
+
+class PolicyPatch(Struct, frozen=True, forbid_unknown_fields=True):
+    """A policy as people send it: members left out keep their value, unknown ones are refused."""
+
+    revisions: Revisions | UnsetType = UNSET
+    require_view: bool | UnsetType = UNSET
+    demotion: Demotion | UnsetType = UNSET
+    completion: Completion | UnsetType = UNSET
+    completion_window: Annotated[int, Meta(ge=1, le=MAX_WINDOW)] | UnsetType = UNSET
+    status_pointer: Pointer | UnsetType = UNSET
+    covers_pointer: Pointer | UnsetType = UNSET
+    finished: Words | UnsetType = UNSET
+    unfinished: Words | UnsetType = UNSET
+    signals: dict[str, Effect | SignalPatch] | UnsetType = UNSET
+    broadcast: bool | UnsetType = UNSET
+    coordinator: Annotated[str, Meta(min_length=1, max_length=128)] | None | UnsetType = UNSET
+    on_unnotifiable: OnUnnotifiable | UnsetType = UNSET
+    unseen: Unseen | UnsetType = UNSET
+
+
+def patch_from_mapping(mapping: dict[str, Any]) -> PolicyPatch:
+    """Read a policy patch from plain data. Raises `Malformed` naming the member."""
+    try:
+        return msgspec.convert(mapping, PolicyPatch)
+    except msgspec.ValidationError as error:
+        raise Malformed(f"this is not a policy: {error}", member="policy") from error
+
+
+def merge(policy: Policy, patch: PolicyPatch) -> Policy:
+    """Lay `patch` over `policy`. Raises `Malformed` for a signal that does not exist."""
+    members = {
+        name: value for name in patch.__struct_fields__ if (value := getattr(patch, name)) is not UNSET
+    }
+    if "signals" in members:
+        members["signals"] = _merge_signals(policy.signals, members["signals"])
+    return msgspec.structs.replace(policy, **members)
+
+
+def _merge_signals(
+    settings: dict[str, SignalSetting], patches: dict[str, Effect | SignalPatch]
+) -> dict[str, SignalSetting]:
+    merged = dict(settings)
+    for name, patch in patches.items():
+        if name not in merged:
+            known = ", ".join(sorted(merged))
+            raise Malformed(
+                f"there is no signal {name!r}; the signals are {known}", member=f"signals/{name}", value=name
+            )
+        merged[name] = _merge_signal(merged[name], patch)
+    return merged
+
+
+def _merge_signal(setting: SignalSetting, patch: Effect | SignalPatch) -> SignalSetting:
+    if isinstance(patch, str):
+        return msgspec.structs.replace(setting, effect=patch)
+    given = {name: value for name in patch.__struct_fields__ if (value := getattr(patch, name)) is not UNSET}
+    return msgspec.structs.replace(setting, **given)

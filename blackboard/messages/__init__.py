@@ -1,0 +1,1 @@
+"""What can be asked, what comes back, and the table of operations."""

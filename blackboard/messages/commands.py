@@ -1,0 +1,248 @@
+"""What can be asked: commands (they append events) and queries (they record nothing).
+
+Over HTTP the struct is the body of the request; its members are refused when unknown. What names the
+resource (board, agent, proposal) comes from the path, so those members are excluded from the body there.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from blackboard.events.kinds import Cause, Mode, Notify
+from blackboard.events.policy import PolicyPatch
+from blackboard.messages.principal import Grants, Role
+
+Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+
+
+class Message(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+    """Base of every message."""
+
+
+class Write(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
+    """One write. `value` is any JSON value; `revision` is asserted by the caller, always.
+
+    `basis` names what the decision rests on besides the key itself: `{key: revision}`. `confidence` is
+    a number 0..1. `payload_hash`, when sent, must be the one that the server computes.
+    """
+
+    key: str
+    revision: int | UnsetType = UNSET
+    value: Any = None
+    confidence: float | None = None
+    deleted: bool = False
+    basis: dict[str, int] | None = None
+    payload_hash: str | None = None
+
+
+class OpenBoard(Message):
+    """Create the board. Opening it again with the same policy is a no-op, with another a conflict."""
+
+    policy: PolicyPatch | None = None
+    format: int | None = None
+
+
+class SetPolicy(Message):
+    """Change the policy: members left out keep their value."""
+
+    policy: PolicyPatch
+
+
+class SetMode(Message):
+    """Enter or leave single-writer mode."""
+
+    mode: Mode
+    coordinator: str | None = None
+    why: str = ""
+
+
+class RaiseFormat(Message):
+    """Raise the board's format, once every server can read the new one."""
+
+    format: int
+
+
+class JoinAgent(Message):
+    """Name an agent and the key prefix that bounds its full re-read."""
+
+    agent: str
+    prefix: str = ""
+
+
+class WriteBatch(Message):
+    """All of these writes, or none."""
+
+    writes: list[Write]
+    turn: Count | None = None
+
+
+class Read(Message):
+    """A recorded read: of `keys`, or of `all` page by page (`cursor` from the page before).
+
+    `limit` bounds a page of a full read (default and most 1000).
+    """
+
+    keys: list[str] | None = None
+    all: bool = False
+    cursor: str | None = None
+    limit: int | None = None
+    turn: Count | None = None
+
+
+class Compact(Message):
+    """Report a compaction: what was observed at or before `base_seq` (default: the head) is gone.
+
+    Without `agents` the caller speaks of itself. `kept` are record ids that survive; None: not known.
+    """
+
+    cause: Cause = "unknown"
+    base_seq: Count | None = None
+    kept: list[str] | None = None
+    notify: Notify = "in-band"
+    agents: list[str] | None = None
+    summary_digest: str | None = None
+    tokens_before: Count | None = None
+    tokens_after: Count | None = None
+    turn: Count | None = None
+
+
+class Say(Message):
+    """Post a message to the board's agents. The server finds the identifiers that it cites."""
+
+    text: str
+    recipients: list[str] = []
+    turn: Count | None = None
+
+
+class ReadEntry(Message):
+    """A recorded read of one key."""
+
+    key: str
+    turn: Count | None = None
+
+
+class EndTurn(Message):
+    """End the agent's turn."""
+
+    turn: Count
+
+
+class Propose(Message):
+    """Propose writes to the coordinator."""
+
+    writes: list[Write]
+    reason: str = ""
+    turn: Count | None = None
+
+
+class ReadProposals(Message):
+    """The open proposals. For an agent a recorded read: only what was read can be accepted."""
+
+    turn: Count | None = None
+
+
+class AcceptProposal(Message):
+    """Accept a proposal as the coordinator's own write. `restate` makes a stale one its own."""
+
+    proposal: str
+    restate: bool = False
+    turn: Count | None = None
+
+
+class RefuseProposal(Message):
+    """Refuse a proposal."""
+
+    proposal: str
+    reason: str = ""
+    turn: Count | None = None
+
+
+Command = (
+    OpenBoard
+    | SetPolicy
+    | SetMode
+    | RaiseFormat
+    | JoinAgent
+    | WriteBatch
+    | Read
+    | ReadEntry
+    | Compact
+    | Say
+    | EndTurn
+    | Propose
+    | ReadProposals
+    | AcceptProposal
+    | RefuseProposal
+)
+"""Everything that may append events: `gate.decide` matches it exhaustively."""
+
+
+class ListBoards(Message):
+    """The boards that the caller reaches."""
+
+
+class GetBoard(Message):
+    """One board: policy, mode, format, guarantee, head."""
+
+
+class GetEvents(Message):
+    """The log after `after`, oldest first, optionally filtered."""
+
+    after: Count = 0
+    limit: int = 1000
+    kind: str | None = None
+    agent: str | None = None
+    key: str | None = None
+
+
+class GetLedger(Message):
+    """The ledger as of `at` (default: now), page by page; nothing is recorded."""
+
+    at: Count | None = None
+    after: str | None = None
+    limit: int = 1000
+
+
+class GetAgents(Message):
+    """Every agent with its standing and counts, as of `at`."""
+
+    at: Count | None = None
+
+
+class GetAgent(Message):
+    """One agent's standing, view and baselines, as of `at`."""
+
+    agent: str
+    at: Count | None = None
+
+
+class Follow(Message):
+    """The log from `after` on, then live."""
+
+    after: Count = 0
+
+
+class CreateToken(Message):
+    """Make a token. `name` is the agent's id or the person's name; `days` until it expires."""
+
+    role: Role
+    name: str
+    boards: list[str] = ["*"]
+    grants: Grants = Grants()
+    days: Annotated[float, Meta(gt=0, le=3650)] | None = None
+
+
+class ListTokens(Message):
+    """Every token, without its secret."""
+
+
+class RevokeToken(Message):
+    """End a token at once."""
+
+    id: str
+
+
+TokenCommand = CreateToken | ListTokens | RevokeToken
+Query = ListBoards | GetBoard | GetEvents | GetLedger | GetAgents | GetAgent
