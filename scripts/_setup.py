@@ -33,12 +33,12 @@ def main(arguments: list[str]) -> int:
     group = arguments[-1] if arguments else "runtime"
     if check:
         return 0 if is_ready(group) and packages_are_for(*sys.version_info[:2]) else 1
-    with one_at_a_time():
+    with one_at_a_time() as lock:
         if not (is_ready(group) and works()):
             begun = time.monotonic()
             say(f"setting up .venv ({group}), once ...")
-            make_venv()
-            install(group)
+            make_venv(lock)
+            install(group, lock)
             say(f"set up in {time.monotonic() - begun:.0f} s")
     return 0
 
@@ -89,39 +89,41 @@ def read(path: Path) -> str | None:
 
 
 @contextlib.contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """The kernel releases the lock when its holder ends, however it ends."""
+def one_at_a_time() -> Iterator[int]:
+    """The kernel releases the lock when its holders end, however they end: this process, and the ones that it
+    hands the lock to, because a `pip` whose parent was killed goes on writing.
+    """
     with (ROOT / ".venv.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             say("waiting for another set-up of this checkout ...")
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        yield lock.fileno()
 
 
-def make_venv() -> None:
+def make_venv(lock: int) -> None:
     """Keeps a virtual environment that works and was made here; anything else is made anew."""
     if read(VENV / ".made-in") == str(ROOT) and works():
         return
     shutil.rmtree(VENV, ignore_errors=True)
-    run([sys.executable, "-I", "-m", "venv", str(VENV)])
+    run([sys.executable, "-I", "-m", "venv", str(VENV)], lock)
     (VENV / ".made-in").write_text(str(ROOT), encoding="utf-8")
 
 
-def install(group: str) -> None:
+def install(group: str, lock: int) -> None:
     pins = [argument for path in requirement_files(group) for argument in ("-r", str(path))]
-    pip("--require-hashes", *pins)
-    pip("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
+    pip("--require-hashes", *pins, lock=lock)
+    pip("--no-deps", "--no-build-isolation", "--editable", str(ROOT), lock=lock)
     target = stamp(group)
     partial = target.with_suffix(".partial")
     partial.write_text(wanted(group), encoding="utf-8")
     partial.replace(target)
 
 
-def pip(*arguments: str) -> None:
+def pip(*arguments: str, lock: int) -> None:
     options = ["--quiet", "--no-input", "--disable-pip-version-check", "--no-warn-script-location"]
-    run([str(PYTHON), "-I", "-m", "pip", "install", *options, *arguments])
+    run([str(PYTHON), "-I", "-m", "pip", "install", *options, *arguments], lock)
 
 
 def works() -> bool:
@@ -129,7 +131,7 @@ def works() -> bool:
     return PYTHON.exists() and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def run(command: list[str]) -> None:
+def run(command: list[str], lock: int) -> None:
     """Silent when it works; shows everything that the command printed when it fails."""
     done = subprocess.run(
         command,
@@ -137,6 +139,7 @@ def run(command: list[str]) -> None:
         env=environment(),
         text=True,
         check=False,
+        pass_fds=[lock],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -154,4 +157,8 @@ def environment() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        say("the set-up was interrupted; the next run does it again")
+        sys.exit(130)

@@ -19,5 +19,5 @@ set_up() {
     return
   fi
   python=$(find_python) || exit 2
-  "$python" -I "$root/scripts/_setup.py" "$1" >&2 </dev/null || exit 2
+  "$python" -I "$root/scripts/_setup.py" "$1" >&2 </dev/null || exit
 }
