@@ -1,52 +1,11 @@
 """An event-sourced blackboard that remembers what each agent has seen and still holds.
 
 `connect` and `connect_sync` open a board, embedded or over HTTP; what their methods answer and raise is named
-here too. Names are imported when they are first used: `import blackboard` alone loads nothing else.
+here too. Names are imported when they are first used: `import blackboard` alone loads nothing else, and any
+module may ask for `__version__` without depending on the others. Type checkers read `__init__.pyi`.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from blackboard.client import connect, connect_sync
-    from blackboard.errors import (
-        AgentReadOnly,
-        BasisMoved,
-        BeyondHead,
-        BlackboardError,
-        BoardTooNew,
-        CompletionUnverified,
-        Conflict,
-        IdempotencyKeyReused,
-        IntegrityFailure,
-        Malformed,
-        NotAllowed,
-        NotFound,
-        OutcomeUnknown,
-        PayloadMismatch,
-        PolicyDiffers,
-        ProposalClosed,
-        RateLimited,
-        RevalidationRequired,
-        RevisionMissing,
-        RevisionNotAdvancing,
-        RevisionReused,
-        RevisionSkipped,
-        SchemaMismatch,
-        SingleWriter,
-        StoreBusy,
-        TooLarge,
-        TurnOutOfOrder,
-        Unauthenticated,
-        Unavailable,
-        UnknownAgent,
-        UnknownBoard,
-        UnknownProposal,
-        UnseenRevision,
-        WriteRejected,
-    )
-    from blackboard.messages.commands import Write
-    from blackboard.messages.replies import Ack, Entry
 
 __version__ = "0.1.0"
 
@@ -101,14 +60,12 @@ _HOMES = {
 }
 
 
-if not TYPE_CHECKING:  # a type checker sees the imports above, and refuses any other name
-
-    def __getattr__(name: str) -> object:
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(_HOMES.get(name, "blackboard.errors")), name)
-        globals()[name] = value
-        return value
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES.get(name, "blackboard.errors")), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

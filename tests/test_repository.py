@@ -188,10 +188,13 @@ def test_public_names_are_sorted_and_every_one_resolves() -> None:
 
 
 def test_public_names_are_those_that_the_type_checker_sees() -> None:
-    tree = ast.parse((ROOT / "blackboard/__init__.py").read_text(encoding="utf-8"))
-    guarded = next(node for node in tree.body if isinstance(node, ast.If))
-    seen = [alias.name for node in guarded.body if isinstance(node, ast.ImportFrom) for alias in node.names]
-    assert sorted(seen) == blackboard.__all__
+    tree = ast.parse((ROOT / "blackboard/__init__.pyi").read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    homes = {alias.name: node.module for node in imports for alias in node.names}
+    assert sorted(homes) == blackboard.__all__
+    assert homes == {
+        name: vars(blackboard)["_HOMES"].get(name, "blackboard.errors") for name in blackboard.__all__
+    }
 
 
 def test_an_unknown_public_name_is_an_attribute_error() -> None:
@@ -225,3 +228,14 @@ def test_scripts_can_be_run_and_parse(name: str) -> None:
     path = ROOT / name
     assert path.stat().st_mode & 0o111
     subprocess.run(["sh", "-n", str(path)], check=True)
+
+
+# -- the first example
+
+
+def test_the_first_example_prints_what_the_readme_says(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    code, printed = re.findall(r"^```(?:python)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[:2]
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (printed, "")
