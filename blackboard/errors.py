@@ -438,6 +438,13 @@ def error_from_code(
 
 
 def _by_status(status: int) -> type[BlackboardError]:
-    known = {401: Unauthenticated, 403: NotAllowed, 404: NotFound, 409: Conflict, 413: TooLarge, 429: RateLimited}
+    known = {
+        401: Unauthenticated,
+        403: NotAllowed,
+        404: NotFound,
+        409: Conflict,
+        413: TooLarge,
+        429: RateLimited,
+    }
     fallback: type[BlackboardError] = Unavailable if status >= 500 else Malformed
     return known.get(status, fallback)

@@ -78,6 +78,26 @@ class Row(NamedTuple):
     hash: bytes
 
 
+def number(
+    command: Command, drafts: Sequence[Draft], head: int, *, first: bool = True, recorded_at: int = 0
+) -> list[Event]:
+    """The events that `drafts` become after `head`: what folds see before anything is sealed."""
+    return [
+        Event(
+            head + place,
+            command.actor,
+            command.command_id,
+            first and place == 1,
+            draft.body,
+            command.turn,
+            draft.key,
+            draft.revision,
+            recorded_at,
+        )
+        for place, draft in enumerate(drafts, 1)
+    ]
+
+
 class Tip(NamedTuple):
     """The end of a board's log: what the next row is chained to."""
 
@@ -96,9 +116,18 @@ def encode_body(body: EventBody) -> bytes:
     The two kinds that make up nearly every log are put together by hand; the rest go the general way.
     A property test holds both ways equal.
     """
-    if type(body) is EntryWritten and body.confidence is None and body.basis is None and body.asserted is None:
+    if (
+        type(body) is EntryWritten
+        and body.confidence is None
+        and body.basis is None
+        and body.asserted is None
+    ):
         deleted = b'"deleted":true,' if body.deleted else b""
-        return b'{%b"payload_hash":"%b","value":%b}' % (deleted, body.payload_hash.encode(), bytes(body.value))
+        return b'{%b"payload_hash":"%b","value":%b}' % (
+            deleted,
+            body.payload_hash.encode(),
+            bytes(body.value),
+        )
     if type(body) is BoardRead:
         return _FAST.encode(body) if _plain_keys(body) else canonical.encode(body)
     return canonical.encode(body)
@@ -109,7 +138,11 @@ _FAST = msgspec.json.Encoder(order="sorted")
 
 def _plain_keys(body: BoardRead) -> bool:
     # Only key names can make the fast encoder differ: RFC 8785 orders by UTF-16 code units.
-    return all(key.isascii() and key.isprintable() for key in body.keys) and not body.proposals and body.range is None
+    return (
+        all(key.isascii() and key.isprintable() for key in body.keys)
+        and not body.proposals
+        and body.range is None
+    )
 
 
 def seal(
@@ -190,10 +223,13 @@ def unseal(row: Row) -> Event:
 
 def verify_row(row: Row, previous: bytes) -> bool:
     """Whether the row's digests hold and it continues `previous`. A redacted body is not checked."""
-    if row.body is not None and row.salt is not None:
-        if canonical.body_digest(row.salt, row.body.encode()) != row.body_digest:
-            return False
-    return row.hash == canonical.chain(previous, *row[:11], row.body_digest)
+    return _body_holds(row) and row.hash == canonical.chain(previous, *row[:11], row.body_digest)
+
+
+def _body_holds(row: Row) -> bool:
+    if row.body is None or row.salt is None:
+        return True
+    return canonical.body_digest(row.salt, row.body.encode()) == row.body_digest
 
 
 def tip_of(row: Row) -> Tip:

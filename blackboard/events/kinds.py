@@ -27,7 +27,7 @@ class Body(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fie
     VERSION: ClassVar[int] = 1
 
 
-class BoardOpened(Body):
+class BoardOpened(Body, frozen=True):
     """The first event of every board."""
 
     KIND = "board.opened"
@@ -36,21 +36,21 @@ class BoardOpened(Body):
     format: int
 
 
-class BoardPolicyChanged(Body):
+class BoardPolicyChanged(Body, frozen=True):
     """The policy from here on, whole."""
 
     KIND = "board.policy-changed"
     policy: Policy
 
 
-class BoardFormatRaised(Body):
+class BoardFormatRaised(Body, frozen=True):
     """The vocabulary and gate version from here on."""
 
     KIND = "board.format-raised"
     format: int
 
 
-class BoardModeChanged(Body):
+class BoardModeChanged(Body, frozen=True):
     """`coordinator` holds the pen in single-writer mode; None there means that nobody does."""
 
     KIND = "board.mode-changed"
@@ -59,7 +59,7 @@ class BoardModeChanged(Body):
     why: str = ""
 
 
-class AgentJoined(Body):
+class AgentJoined(Body, frozen=True):
     """`prefix` bounds the agent's full re-read; it comes from its token or the operator."""
 
     KIND = "agent.joined"
@@ -67,7 +67,7 @@ class AgentJoined(Body):
     prefix: str = ""
 
 
-class EntryWritten(Body):
+class EntryWritten(Body, frozen=True):
     """One accepted write. Key and revision stand in the envelope.
 
     `value` is canonical JSON text (null for a tombstone); `payload_hash` 64 hex digits;
@@ -83,11 +83,13 @@ class EntryWritten(Body):
     deleted: bool = False
 
 
-class AttemptedWrite(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+class AttemptedWrite(
+    Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True, kw_only=True
+):
     """One write of a refused batch, without its value.
 
     `status` is the value's status as the gate reads it (`gate/status.py`), which is what the completion
-    rule needs to be judged again; `covers` the references that a finished value made.
+    rule needs to be judged again; `replayed` marks a write that was a replay of an accepted one.
     """
 
     key: str
@@ -97,7 +99,7 @@ class AttemptedWrite(Struct, frozen=True, gc=False, omit_defaults=True, forbid_u
     confidence: float | None = None
     deleted: bool = False
     basis: dict[str, int] | None = None
-    covers: list[str] | None = None
+    replayed: bool = False
 
 
 class Violation(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
@@ -126,7 +128,7 @@ class Remedy(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_f
     call: str = ""
 
 
-class WriteRejected(Body):
+class WriteRejected(Body, frozen=True):
     """A refused batch: the code, every violated rule, and what was asked for.
 
     `proposal` names the proposal whose acceptance failed, and `restate` whether it was restated.
@@ -152,10 +154,11 @@ class KeyRange(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown
     prefix: str = ""
 
 
-class BoardRead(Body):
+class BoardRead(Body, frozen=True):
     """What was served: single keys with their revisions (absent = 0), or a range as of `head`.
 
-    `page` is 1 for the first page of a full read and counts on; None for a read by keys.
+    `page` is 1 for the first page of a full read and counts on, None for a read by keys; `served` is the
+    number of entries that a page held.
     """
 
     KIND = "board.read"
@@ -163,11 +166,12 @@ class BoardRead(Body):
     range: KeyRange | None = None
     head: int | None = None
     page: int | None = None
+    served: int = 0
     records: list[str] = []
     proposals: list[str] = []
 
 
-class AgentCompacted(Body):
+class AgentCompacted(Body, frozen=True):
     """What these agents observed at or before `base_seq` has left their context.
 
     `kept` are the record ids that survive, None where that is not known (nothing is kept then);
@@ -188,11 +192,11 @@ class AgentCompacted(Body):
     tokens_after: int | None = None
 
 
-class MessagePosted(Body):
+class MessagePosted(Body, frozen=True):
     """`cited` are the identifiers in `text` that existed on the board, found by the server.
 
-    `about` says which part of the board's state the message speaks of, if any: `key`, `status`
-    or `category`.
+    `about`, where nothing is cited, says how the message speaks of the board's state, if it does: it names
+    a `key`, a `status` or a `category`.
     """
 
     KIND = "message.posted"
@@ -202,7 +206,9 @@ class MessagePosted(Body):
     about: str | None = None
 
 
-class ProposedWrite(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+class ProposedWrite(
+    Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True, kw_only=True
+):
     """One write of a proposal. `held` is the revision that the proposer's view held, None for none."""
 
     key: str
@@ -214,7 +220,7 @@ class ProposedWrite(Struct, frozen=True, gc=False, omit_defaults=True, forbid_un
     basis: dict[str, int] | None = None
 
 
-class WriteProposed(Body):
+class WriteProposed(Body, frozen=True):
     """A proposal; its id is `proposal:<seq>`."""
 
     KIND = "write.proposed"
@@ -222,7 +228,7 @@ class WriteProposed(Body):
     reason: str = ""
 
 
-class ProposalAccepted(Body):
+class ProposalAccepted(Body, frozen=True):
     """Followed by its `entry.written` events in the same commit."""
 
     KIND = "proposal.accepted"
@@ -230,7 +236,7 @@ class ProposalAccepted(Body):
     restate: bool = False
 
 
-class ProposalRefused(Body):
+class ProposalRefused(Body, frozen=True):
     """The coordinator said no, and why."""
 
     KIND = "proposal.refused"
@@ -238,13 +244,13 @@ class ProposalRefused(Body):
     reason: str = ""
 
 
-class TurnEnded(Body):
+class TurnEnded(Body, frozen=True):
     """The agent's turn is over; its number stands in the envelope."""
 
     KIND = "turn.ended"
 
 
-class SignalRaised(Body):
+class SignalRaised(Body, frozen=True):
     """Advisory: `numbers` are what was compared, `evidence` the seqs that prove it."""
 
     KIND = "signal.raised"
@@ -256,7 +262,7 @@ class SignalRaised(Body):
     key: str | None = None
 
 
-class Opaque(Body):
+class Opaque(Body, frozen=True):
     """An event whose (kind, version) this release does not know: chained, counted, not folded."""
 
     KIND = ""

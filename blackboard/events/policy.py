@@ -20,8 +20,8 @@ Completion = Literal["reread", "view", "off"]
 OnUnnotifiable = Literal["single-writer", "none"]
 Unseen = Literal["block", "note"]
 
-MAX_WINDOW = 256
-"""The longest window that a policy may ask for: what a board remembers per agent."""
+MAX_WINDOW = 60
+"""The longest window that a policy may ask for: what a board remembers per agent (one machine word)."""
 
 FINISHED = (
     "complete",
@@ -89,7 +89,7 @@ class Policy(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     covers_pointer: str = "/covers"
     finished: tuple[str, ...] = FINISHED
     unfinished: tuple[str, ...] = UNFINISHED
-    signals: dict[str, SignalSetting] = SIGNAL_DEFAULTS
+    signals: dict[str, SignalSetting] = msgspec.field(default_factory=SIGNAL_DEFAULTS.copy)
     broadcast: bool = True
     coordinator: str | None = None
     on_unnotifiable: OnUnnotifiable = "single-writer"

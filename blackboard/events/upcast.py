@@ -19,9 +19,7 @@ Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 UPCASTERS: dict[tuple[str, int], Upcaster] = {}
 """(kind, version) -> the step that makes version + 1 of it."""
 
-_DECODERS = {
-    known: msgspec.json.Decoder(body) for known, body in KINDS.items()
-}
+_DECODERS = {known: msgspec.json.Decoder(body) for known, body in KINDS.items()}
 
 
 def decode_body(kind: str, version: int, text: str | None) -> EventBody | Opaque:

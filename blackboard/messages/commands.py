@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from blackboard.events.kinds import Cause, Mode, Notify
@@ -37,20 +38,20 @@ class Write(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fi
     payload_hash: str | None = None
 
 
-class OpenBoard(Message):
+class OpenBoard(Message, frozen=True):
     """Create the board. Opening it again with the same policy is a no-op, with another a conflict."""
 
     policy: PolicyPatch | None = None
     format: int | None = None
 
 
-class SetPolicy(Message):
+class SetPolicy(Message, frozen=True):
     """Change the policy: members left out keep their value."""
 
     policy: PolicyPatch
 
 
-class SetMode(Message):
+class SetMode(Message, frozen=True):
     """Enter or leave single-writer mode."""
 
     mode: Mode
@@ -58,27 +59,27 @@ class SetMode(Message):
     why: str = ""
 
 
-class RaiseFormat(Message):
+class RaiseFormat(Message, frozen=True):
     """Raise the board's format, once every server can read the new one."""
 
     format: int
 
 
-class JoinAgent(Message):
+class JoinAgent(Message, frozen=True):
     """Name an agent and the key prefix that bounds its full re-read."""
 
     agent: str
     prefix: str = ""
 
 
-class WriteBatch(Message):
+class WriteBatch(Message, frozen=True):
     """All of these writes, or none."""
 
     writes: list[Write]
     turn: Count | None = None
 
 
-class Read(Message):
+class Read(Message, frozen=True):
     """A recorded read: of `keys`, or of `all` page by page (`cursor` from the page before).
 
     `limit` bounds a page of a full read (default and most 1000).
@@ -91,7 +92,7 @@ class Read(Message):
     turn: Count | None = None
 
 
-class Compact(Message):
+class Compact(Message, frozen=True):
     """Report a compaction: what was observed at or before `base_seq` (default: the head) is gone.
 
     Without `agents` the caller speaks of itself. `kept` are record ids that survive; None: not known.
@@ -108,7 +109,7 @@ class Compact(Message):
     turn: Count | None = None
 
 
-class Say(Message):
+class Say(Message, frozen=True):
     """Post a message to the board's agents. The server finds the identifiers that it cites."""
 
     text: str
@@ -116,20 +117,20 @@ class Say(Message):
     turn: Count | None = None
 
 
-class ReadEntry(Message):
+class ReadEntry(Message, frozen=True):
     """A recorded read of one key."""
 
     key: str
     turn: Count | None = None
 
 
-class EndTurn(Message):
+class EndTurn(Message, frozen=True):
     """End the agent's turn."""
 
     turn: Count
 
 
-class Propose(Message):
+class Propose(Message, frozen=True):
     """Propose writes to the coordinator."""
 
     writes: list[Write]
@@ -137,13 +138,13 @@ class Propose(Message):
     turn: Count | None = None
 
 
-class ReadProposals(Message):
+class ReadProposals(Message, frozen=True):
     """The open proposals. For an agent a recorded read: only what was read can be accepted."""
 
     turn: Count | None = None
 
 
-class AcceptProposal(Message):
+class AcceptProposal(Message, frozen=True):
     """Accept a proposal as the coordinator's own write. `restate` makes a stale one its own."""
 
     proposal: str
@@ -151,7 +152,7 @@ class AcceptProposal(Message):
     turn: Count | None = None
 
 
-class RefuseProposal(Message):
+class RefuseProposal(Message, frozen=True):
     """Refuse a proposal."""
 
     proposal: str
@@ -179,15 +180,15 @@ Command = (
 """Everything that may append events: `gate.decide` matches it exhaustively."""
 
 
-class ListBoards(Message):
+class ListBoards(Message, frozen=True):
     """The boards that the caller reaches."""
 
 
-class GetBoard(Message):
+class GetBoard(Message, frozen=True):
     """One board: policy, mode, format, guarantee, head."""
 
 
-class GetEvents(Message):
+class GetEvents(Message, frozen=True):
     """The log after `after`, oldest first, optionally filtered."""
 
     after: Count = 0
@@ -197,7 +198,7 @@ class GetEvents(Message):
     key: str | None = None
 
 
-class GetLedger(Message):
+class GetLedger(Message, frozen=True):
     """The ledger as of `at` (default: now), page by page; nothing is recorded."""
 
     at: Count | None = None
@@ -205,40 +206,40 @@ class GetLedger(Message):
     limit: int = 1000
 
 
-class GetAgents(Message):
+class GetAgents(Message, frozen=True):
     """Every agent with its standing and counts, as of `at`."""
 
     at: Count | None = None
 
 
-class GetAgent(Message):
+class GetAgent(Message, frozen=True):
     """One agent's standing, view and baselines, as of `at`."""
 
     agent: str
     at: Count | None = None
 
 
-class Follow(Message):
+class Follow(Message, frozen=True):
     """The log from `after` on, then live."""
 
     after: Count = 0
 
 
-class CreateToken(Message):
+class CreateToken(Message, frozen=True):
     """Make a token. `name` is the agent's id or the person's name; `days` until it expires."""
 
     role: Role
     name: str
-    boards: list[str] = ["*"]
+    boards: list[str] = msgspec.field(default_factory=lambda: ["*"])
     grants: Grants = Grants()
     days: Annotated[float, Meta(gt=0, le=3650)] | None = None
 
 
-class ListTokens(Message):
+class ListTokens(Message, frozen=True):
     """Every token, without its secret."""
 
 
-class RevokeToken(Message):
+class RevokeToken(Message, frozen=True):
     """End a token at once."""
 
     id: str

@@ -198,7 +198,10 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/v1/boards/{board}/proposals",
         roles=AGENT,
         summary="Propose writes to the coordinator.",
-        example={"writes": [{"key": "task/B", "revision": 3, "value": "retry"}], "reason": "the network is back"},
+        example={
+            "writes": [{"key": "task/B", "revision": 3, "value": "retry"}],
+            "reason": "the network is back",
+        },
         appends=True,
     ),
     Operation(

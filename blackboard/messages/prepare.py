@@ -282,5 +282,7 @@ def _check_text(text: str, member: str, limits: Limits) -> None:
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > limits.text_bytes:
         raise TooLarge(
-            f"{member[1:]} has {size} bytes; at most {limits.text_bytes}", member=member, limit=limits.text_bytes
+            f"{member[1:]} has {size} bytes; at most {limits.text_bytes}",
+            member=member,
+            limit=limits.text_bytes,
         )

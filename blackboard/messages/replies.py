@@ -22,7 +22,7 @@ class _Part(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     pass
 
 
-class Standing(_Part):
+class Standing(_Part, frozen=True):
     """What the caller may do, and the way back.
 
     `since` is the seq of the demotion, `owed` the number of keys still to be read, `keys` those of them
@@ -38,9 +38,10 @@ class Standing(_Part):
     clear: str | None = None
 
 
-class Notice(_Part):
+class Notice(_Part, frozen=True):
     """What the caller should know of others: an agent's latest demotion or restoration, or a change of
-    the board's mode, policy or format. `about` is `agent:<id>` or `board`."""
+    the board's mode, policy or format. `about` is `agent:<id>` or `board`.
+    """
 
     seq: int
     about: str
@@ -48,7 +49,7 @@ class Notice(_Part):
     detail: str
 
 
-class Moved(_Part):
+class Moved(_Part, frozen=True):
     """A key that the caller holds and a peer has advanced."""
 
     key: str
@@ -57,7 +58,7 @@ class Moved(_Part):
     seq: int
 
 
-class RaisedSignal(_Part):
+class RaisedSignal(_Part, frozen=True):
     """A signal raised by this command."""
 
     name: str
@@ -69,7 +70,7 @@ class RaisedSignal(_Part):
     seq: int | None = None
 
 
-class Guarantee(_Part):
+class Guarantee(_Part, frozen=True):
     """Whether the board's policy keeps every leg of the guarantee, and which are switched off."""
 
     intact: bool
@@ -82,7 +83,8 @@ INTACT = Guarantee(intact=True)
 
 class Reply(Struct, frozen=True, gc=False, kw_only=True):
     """The members that every reply has. `seq` is the last event of this command, None if it left none;
-    `head` the board's head after it. All of them always stand in the JSON, also when empty."""
+    `head` the board's head after it. All of them always stand in the JSON, also when empty.
+    """
 
     seq: int | None = None
     head: int = 0
@@ -104,7 +106,7 @@ class AckEntry(Struct, frozen=True, gc=False, kw_only=True):
     superseded_by: int | None = None
 
 
-class Ack(Reply):
+class Ack(Reply, frozen=True):
     """A batch was accepted, or is a replay of one that was."""
 
     entries: list[AckEntry] = []
@@ -125,20 +127,20 @@ class Entry(Struct, frozen=True, gc=False, kw_only=True):
     confidence: float | None = None
 
 
-class EntryReply(Reply):
+class EntryReply(Reply, frozen=True):
     """One entry, served and recorded."""
 
     entry: Entry
 
 
-class ReadReply(Reply):
+class ReadReply(Reply, frozen=True):
     """What was served. `cursor` asks for the next page of a full read; None: that was all."""
 
     entries: list[Entry] = []
     cursor: str | None = None
 
 
-class CompactReply(Reply):
+class CompactReply(Reply, frozen=True):
     """`unknown_kept` are record ids that were claimed as kept but never delivered."""
 
     agents: list[str] = []
@@ -147,19 +149,19 @@ class CompactReply(Reply):
     mode: Mode | None = None
 
 
-class SayReply(Reply):
+class SayReply(Reply, frozen=True):
     """`cited` are the identifiers in the message that exist on the board."""
 
     cited: list[str] = []
 
 
-class ProposeReply(Reply):
+class ProposeReply(Reply, frozen=True):
     """`proposal` is the id to accept or refuse."""
 
     proposal: str = ""
 
 
-class ProposalWrite(_Part):
+class ProposalWrite(_Part, frozen=True):
     """One proposed write; `held` is the revision that the proposer's view held."""
 
     key: str
@@ -171,7 +173,7 @@ class ProposalWrite(_Part):
     basis: dict[str, int] | None = None
 
 
-class Proposal(_Part):
+class Proposal(_Part, frozen=True):
     """An open proposal."""
 
     id: str
@@ -181,19 +183,19 @@ class Proposal(_Part):
     reason: str = ""
 
 
-class ProposalsReply(Reply):
+class ProposalsReply(Reply, frozen=True):
     """The open proposals, oldest first."""
 
     proposals: list[Proposal] = []
 
 
-class Done(Reply):
+class Done(Reply, frozen=True):
     """It is recorded; `replayed` where it was before."""
 
     replayed: bool = False
 
 
-class BoardReply(Reply):
+class BoardReply(Reply, frozen=True):
     """One board: what its operators see. `live_entries` leaves tombstones out."""
 
     name: str = ""
@@ -207,7 +209,7 @@ class BoardReply(Reply):
     live_entries: int = 0
 
 
-class BoardSummary(_Part):
+class BoardSummary(_Part, frozen=True):
     """One line of the list of boards; `opened_at` in microseconds UTC."""
 
     name: str
@@ -221,7 +223,7 @@ class BoardsReply(Struct, frozen=True, kw_only=True):
     boards: list[BoardSummary]
 
 
-class EventView(_Part):
+class EventView(_Part, frozen=True):
     """One event as readers of the log see it. Digests in hex; `body` as it was digested."""
 
     board: str
@@ -259,7 +261,7 @@ class LedgerReply(Struct, frozen=True, kw_only=True):
     next: str | None = None
 
 
-class AgentSummary(_Part):
+class AgentSummary(_Part, frozen=True):
     """One agent: standing and what its protection costs.
 
     `reads` counts keys served to it, `rereads` those among them that were owed to a demotion.
@@ -288,7 +290,7 @@ class AgentsReply(Struct, frozen=True, kw_only=True):
     agents: list[AgentSummary]
 
 
-class HeldEntry(_Part):
+class HeldEntry(_Part, frozen=True):
     """An observation in an agent's view: `revision` None where only an older one was seen.
 
     `current` is whether the view still holds the current revision.
@@ -301,7 +303,7 @@ class HeldEntry(_Part):
     revision: int | None = None
 
 
-class Baselines(_Part):
+class Baselines(_Part, frozen=True):
     """What the signals compare with: see the table of signals."""
 
     breadth: list[int] = []
@@ -310,7 +312,7 @@ class Baselines(_Part):
     citations: list[int] = []
 
 
-class LoggedRejection(_Part):
+class LoggedRejection(_Part, frozen=True):
     """One of an agent's last rejections."""
 
     seq: int
@@ -318,7 +320,7 @@ class LoggedRejection(_Part):
     keys: list[str]
 
 
-class LoggedSignal(_Part):
+class LoggedSignal(_Part, frozen=True):
     """One of an agent's last signals."""
 
     seq: int
@@ -327,7 +329,7 @@ class LoggedSignal(_Part):
     evidence: list[int] = []
 
 
-class RangeSeen(_Part):
+class RangeSeen(_Part, frozen=True):
     """A key range that was served whole, and at which seq."""
 
     range: KeyRange

@@ -1,0 +1,1 @@
+"""What may happen next: pure decisions over a board."""

@@ -1,0 +1,90 @@
+"""A compaction is reported: what was observed up to its base is gone, and everyone is to know.
+
+Source: seed 1, validity (b) and (c); "Telling the agents" of the write gate's design.
+"""
+
+from __future__ import annotations
+
+from blackboard.errors import Malformed, NotAllowed
+from blackboard.events import kinds
+from blackboard.gate.decision import Asked, Decision, raise_signals
+from blackboard.gate.moment import Moment
+from blackboard.messages import commands as ask
+from blackboard.messages import replies as say
+from blackboard.projections.board import Board
+
+
+def decide_compact(asked: Asked, command: ask.Compact) -> Decision:
+    """Demote at once; only served reads restore. A peer's report keeps nothing."""
+    board, principal = asked.board, asked.principal
+    agents = _whom(asked, command)
+    base = _base(board, command)
+    own = principal.agent is not None and agents == [principal.agent]
+    claimed = command.kept if own else None
+    delivered: frozenset[str] = frozenset()  # records are delivered from a later board format on
+    unknown = [record for record in dict.fromkeys(claimed or ()) if record not in delivered]
+    body = kinds.AgentCompacted(
+        agents=agents,
+        base_seq=base,
+        cause=command.cause,
+        declared_by="self" if own else "operator" if principal.role == "operator" else "peer",
+        kept=None if claimed is None else [record for record in claimed if record in delivered],
+        unknown=unknown,
+        notify=command.notify,
+        summary_digest=command.summary_digest,
+        tokens_before=command.tokens_before,
+        tokens_after=command.tokens_after,
+    )
+    bodies: list[kinds.EventBody] = [body]
+    mode = _fallback(board, command, agents)
+    if mode is not None:
+        bodies.append(mode)
+    if principal.agent is not None:
+        agent = board.agent(principal.agent)
+        bodies += raise_signals(board, Moment(agent=agent, turn=command.turn, invented=unknown))
+    reply = say.CompactReply(
+        agents=agents, base_seq=base, unknown_kept=unknown, mode=mode.mode if mode is not None else board.mode
+    )
+    return asked.decide([*bodies], reply)
+
+
+def _whom(asked: Asked, command: ask.Compact) -> list[str]:
+    principal = asked.principal
+    if command.agents is None:
+        if principal.agent is None:
+            raise Malformed("an operator names the agents that were compacted", member="/agents")
+        return [principal.agent]
+    agents = list(dict.fromkeys(command.agents))
+    if principal.agent is not None and agents != [principal.agent] and not principal.grants.report_peers:
+        raise NotAllowed(
+            f"{principal.actor} may report its own compaction only; reporting a peer's needs an operator or "
+            "the grant report_peers",
+            members={"agents": agents},
+        )
+    return agents
+
+
+def _base(board: Board, command: ask.Compact) -> int:
+    if command.base_seq is None:
+        return board.head
+    if command.base_seq > board.head:
+        raise Malformed(
+            f"base_seq {command.base_seq} is beyond the head {board.head}: nobody has seen that yet",
+            member="/base_seq",
+            limit=board.head,
+            value=command.base_seq,
+        )
+    return command.base_seq
+
+
+def _fallback(board: Board, command: ask.Compact, agents: list[str]) -> kinds.BoardModeChanged | None:
+    policy = board.policy
+    if (
+        command.notify != "impossible"
+        or policy.on_unnotifiable != "single-writer"
+        or policy.coordinator is None
+        or board.mode == "single-writer"
+    ):
+        return None
+    why = f"{', '.join(agents[:5])} compacted and peers cannot be notified in-band"
+    return kinds.BoardModeChanged(mode="single-writer", coordinator=policy.coordinator, why=why)

@@ -1,0 +1,245 @@
+"""decide(board, actor, command) -> events and reply: the one door through which a board changes.
+
+Synchronous and pure. The caller fetches what `needs` names, decides, folds the drafts into its working
+board, lets `complete` fill in the reply, and gives it out only after the commit.
+"""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+import msgspec
+
+from blackboard.errors import BlackboardError, TurnOutOfOrder
+from blackboard.events import kinds
+from blackboard.events.envelope import Draft
+from blackboard.gate.authorize import authorize, unknown_board
+from blackboard.gate.case import Case, Fetched, Need
+from blackboard.gate.citing import find_citations
+from blackboard.gate.compact import decide_compact
+from blackboard.gate.decision import Asked, Decision, raise_signals
+from blackboard.gate.govern import (
+    decide_format,
+    decide_join,
+    decide_mode,
+    decide_open,
+    decide_policy,
+    opening,
+)
+from blackboard.gate.moment import Moment
+from blackboard.gate.propose import accept_needs, decide_accept, decide_propose, decide_refuse
+from blackboard.gate.query import board_members
+from blackboard.gate.read import decide_read, decide_read_entry, decide_read_proposals
+from blackboard.gate.telling import context
+from blackboard.gate.write import decide_write, needed
+from blackboard.gate.writes.unseen_revision import needs_held
+from blackboard.messages import commands as ask
+from blackboard.messages import replies as say
+from blackboard.messages.prepare import Prepared
+from blackboard.messages.principal import Call, Principal
+from blackboard.projections.agent import AgentState
+from blackboard.projections.board import Board
+from blackboard.projections.evolve import settle
+
+
+def needs(board: Board, principal: Principal, prepared: Prepared) -> list[Need]:
+    """The rows to fetch before this command can be decided on this board; nearly always none."""
+    agent = board.agents.get(principal.agent) if principal.agent is not None else None
+    if agent is None:
+        agent = AgentState(principal.name)
+    match prepared.command:
+        case ask.WriteBatch():
+            return needed(board, agent, prepared.writes)
+        case ask.AcceptProposal(proposal=proposal):
+            return accept_needs(board, agent, proposal)
+        case ask.Propose():
+            held = (
+                needs_held(Case(board, agent, write, {}, write.revision or 0)) for write in prepared.writes
+            )
+            return [need for need in held if need is not None]
+        case _:
+            return []
+
+
+def decide(
+    board: Board,
+    name: str,
+    principal: Principal,
+    prepared: Prepared,
+    fetched: Fetched,
+    *,
+    auto_open: bool = False,
+) -> Decision:
+    """Decide one command on the board `name` as it stands.
+
+    Raises `Malformed`, `NotAllowed`, `NotFound` or `Conflict` where nothing is to be recorded. `auto_open`:
+    a board that does not exist is opened, with the default policy, by the first command that appends.
+    """
+    command = prepared.command
+    authorize(principal, name, command)
+    settle(board)
+    if not board.head and not auto_open and not isinstance(command, ask.OpenBoard):
+        raise unknown_board(name)
+    agent = board.agent(principal.agent) if principal.agent is not None else None
+    _check_turn(agent, command)
+    asked = Asked(board, principal, prepared, fetched, _leading(board, name, principal, agent, command))
+    if agent is None:
+        return _decide_for_others(asked, name, command)
+    return _decide_for_agent(asked, agent, command)
+
+
+def _leading(
+    board: Board, name: str, principal: Principal, agent: AgentState | None, command: ask.Command
+) -> list[Draft]:
+    leading = []
+    if not board.head and not isinstance(command, ask.OpenBoard):
+        leading.append(Draft(opening(name)))
+    prefix = principal.grants.prefix
+    if agent is not None and prefix and not agent.joined:
+        leading.append(Draft(kinds.AgentJoined(agent=agent.id, prefix=prefix)))
+    return leading
+
+
+def _check_turn(agent: AgentState | None, command: ask.Command) -> None:
+    turn = getattr(command, "turn", None)
+    if turn is None or agent is None or agent.breadth.turn is None:
+        return
+    last = agent.breadth.turn
+    if turn > last or (turn == last and not agent.breadth.ended):
+        return
+    least = last + 1 if agent.breadth.ended else last
+    raise TurnOutOfOrder(
+        f"turn {turn}: {agent.id} is at turn {last}{' and has ended it' if agent.breadth.ended else ''}; "
+        f"the lowest turn now is {least}",
+        member="/turn",
+        limit=least,
+        value=turn,
+    )
+
+
+def _decide_for_agent(asked: Asked, agent: AgentState, command: ask.Command) -> Decision:
+    match command:
+        case ask.WriteBatch():
+            return decide_write(asked, agent, command.turn)
+        case ask.AcceptProposal():
+            return decide_accept(asked, agent, command)
+        case ask.Compact():
+            return decide_compact(asked, command)
+        case ask.Say():
+            return _say(asked, agent, command)
+        case ask.EndTurn():
+            return _end_turn(asked, agent, command)
+        case ask.Read() | ask.ReadEntry() | ask.ReadProposals() | ask.Propose() | ask.RefuseProposal():
+            return _entering(asked, agent, command.turn, _decide_quietly(asked, agent, command))
+        case ask.OpenBoard() | ask.SetPolicy() | ask.SetMode() | ask.RaiseFormat() | ask.JoinAgent():
+            raise AssertionError("authorize refuses an operator's command to an agent")
+        case _:
+            assert_never(command)
+
+
+Quiet = ask.Read | ask.ReadEntry | ask.ReadProposals | ask.Propose | ask.RefuseProposal
+
+
+def _decide_quietly(asked: Asked, agent: AgentState, command: Quiet) -> Decision:
+    """Commands that raise no signal of their own."""
+    match command:
+        case ask.Read():
+            return decide_read(asked, agent, command)
+        case ask.ReadEntry():
+            return decide_read_entry(asked, command)
+        case ask.ReadProposals():
+            return decide_read_proposals(asked, agent)
+        case ask.Propose():
+            return decide_propose(asked, agent, command)
+        case ask.RefuseProposal():
+            return decide_refuse(asked, agent, command)
+        case _:
+            assert_never(command)
+
+
+def _entering(asked: Asked, agent: AgentState, turn: int | None, decision: Decision) -> Decision:
+    """A command that carries the agent's next turn number completes the turn before it."""
+    if turn is None or not decision.drafts:
+        return decision
+    raised = raise_signals(asked.board, Moment(agent=agent, turn=turn))
+    if not raised:
+        return decision
+    drafts = [*decision.drafts, *(Draft(signal) for signal in raised)]
+    return msgspec.structs.replace(decision, drafts=drafts)
+
+
+def _decide_for_others(asked: Asked, name: str, command: ask.Command) -> Decision:
+    match command:
+        case ask.OpenBoard():
+            return decide_open(asked, name, command)
+        case ask.SetPolicy():
+            return decide_policy(asked, command)
+        case ask.SetMode():
+            return decide_mode(asked, command)
+        case ask.RaiseFormat():
+            return decide_format(asked, command)
+        case ask.JoinAgent():
+            return decide_join(asked, command)
+        case ask.Compact():
+            return decide_compact(asked, command)
+        case ask.ReadProposals():
+            return decide_read_proposals(asked, None)
+        case _:
+            raise AssertionError("authorize refuses an agent's command to others")
+
+
+def _say(asked: Asked, agent: AgentState, command: ask.Say) -> Decision:
+    message = find_citations(asked.board, command.text)
+    body = kinds.MessagePosted(
+        text=command.text, recipients=command.recipients, cited=message.cited, about=message.about
+    )
+    signals = raise_signals(asked.board, Moment(agent=agent, turn=command.turn, message=message))
+    return asked.decide([body, *signals], say.SayReply(cited=message.cited))
+
+
+def _end_turn(asked: Asked, agent: AgentState, command: ask.EndTurn) -> Decision:
+    signals = raise_signals(asked.board, Moment(agent=agent, turn=command.turn, ends_turn=True))
+    return asked.decide([kinds.TurnEnded(), *signals], say.Done())
+
+
+def complete(
+    board: Board, principal: Principal, prepared: Prepared, call: Call, decision: Decision
+) -> say.Reply | BlackboardError:
+    """The decision's reply with its context, once the board has been moved on by its drafts."""
+    drafts = decision.drafts
+    first = board.head - len(drafts) + 1
+    signals = [
+        told_signal(draft.body, first + place)
+        for place, draft in enumerate(drafts)
+        if type(draft.body) is kinds.SignalRaised
+    ]
+    members = context(board, principal, call.seen, decision.told)
+    seq = board.head if drafts else None
+    return filled(board, decision.reply, {"seq": seq, "signals": signals, **members})
+
+
+def filled(
+    board: Board, reply: say.Reply | BlackboardError, members: dict[str, Any]
+) -> say.Reply | BlackboardError:
+    """The reply with `members` filled in; an error carries them as its `reply`."""
+    if isinstance(reply, BlackboardError):
+        reply.reply = say.Reply(**members)
+        return reply
+    if isinstance(reply, say.Ack) and reply.replayed and members["seq"] is None:
+        members["seq"] = max(entry.seq for entry in reply.entries)
+    if isinstance(reply, say.BoardReply):
+        members |= board_members(board)
+    return msgspec.structs.replace(reply, **members)
+
+
+def told_signal(body: kinds.SignalRaised, seq: int) -> say.RaisedSignal:
+    """A raised signal as replies name it."""
+    return say.RaisedSignal(
+        name=body.signal,
+        agent=body.agent,
+        effect=body.effect,
+        evidence=body.evidence,
+        numbers=body.numbers,
+        key=body.key,
+        seq=seq,
+    )

@@ -1,0 +1,165 @@
+"""Answers that record nothing: what a board says of itself, to those who may look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from blackboard import canonical
+from blackboard.errors import UnknownAgent
+from blackboard.events.kinds import KeyRange
+from blackboard.gate.read import as_served
+from blackboard.gate.telling import context, standing
+from blackboard.messages import commands as ask
+from blackboard.messages import replies as say
+from blackboard.messages.principal import Call, Principal
+from blackboard.projections.agent import AgentState
+from blackboard.projections.board import Board
+from blackboard.projections.keys import above
+
+LISTED = 1000
+"""How many observations of a view one reply lists; the rest is counted."""
+
+
+def board_members(board: Board) -> dict[str, Any]:
+    """The members of a board's own reply."""
+    return {
+        "name": board.name,
+        "format": board.format,
+        "policy": board.policy,
+        "mode": board.mode,
+        "coordinator": board.coordinator,
+        "opened_at": board.opened_at,
+        "agents": len(board.agents),
+        "live_entries": board.ledger.live,
+    }
+
+
+def board_reply(board: Board, principal: Principal, call: Call) -> say.BoardReply:
+    """One board, in full."""
+    return say.BoardReply(**board_members(board), **context(board, principal, call.seen))
+
+
+def ledger(board: Board, query: ask.GetLedger, *, head: int) -> say.LedgerReply:
+    """A page of the ledger as of `board.head`; `head` is the log's."""
+    entries: list[say.Entry] = []
+    following = None
+    for entry in board.ledger.under("", query.after):
+        if len(entries) == query.limit:
+            following = entries[-1].key
+            break
+        entries.append(as_served(entry))
+    return say.LedgerReply(
+        at=board.head, head=head, entries=entries, state_digest=state_digest(board), next=following
+    )
+
+
+def agents(board: Board, *, head: int) -> say.AgentsReply:
+    """Every agent, by id."""
+    summaries = [summary(board.agents[name]) for name in sorted(board.agents)]
+    return say.AgentsReply(at=board.head, head=head, agents=summaries)
+
+
+def summary(agent: AgentState) -> say.AgentSummary:
+    """One agent in a line."""
+    demotion, counts = agent.demotion, agent.counts
+    return say.AgentSummary(
+        agent=agent.id,
+        state=demotion.state,
+        since=demotion.since,
+        owed=demotion.owed if demotion.stands else 0,
+        prefix=demotion.prefix,
+        turn=agent.breadth.turn,
+        commands=counts.commands,
+        reads=counts.reads,
+        rereads=counts.rereads,
+        writes=counts.writes,
+        compactions=counts.compactions,
+        rejections=dict(sorted(agent.refusals.items())),
+        signals=dict(sorted(agent.signals.items())),
+    )
+
+
+def agent(board: Board, name: str, *, head: int) -> say.AgentReply:
+    """One agent in full. Raises `UnknownAgent`."""
+    found = board.agents.get(name)
+    if found is None:
+        raise UnknownAgent(
+            f"no event up to {board.head} on board {board.name!r} concerns an agent {name!r}",
+            members={"agent": name},
+        )
+    held = [_held(board, found, key) for key in sorted({*found.view.reads, *found.view.writes})]
+    return say.AgentReply(
+        at=board.head,
+        head=head,
+        summary=summary(found),
+        standing=standing(board, found),
+        base=found.view.base,
+        view=held[:LISTED],
+        ranges=[_range(start, end, mark) for start, end, mark in found.view.ranges()],
+        baselines=_baselines(board, found),
+        last_rejections=[
+            say.LoggedRejection(seq=refused.seq, code=refused.code, keys=refused.keys)
+            for refused in found.refused
+        ],
+        last_signals=[
+            say.LoggedSignal(
+                seq=raised.seq, signal=raised.signal, effect=raised.effect, evidence=raised.evidence
+            )
+            for raised in found.raised
+        ],
+        view_digest=view_digest(board, found),
+        more=max(0, len(held) - LISTED),
+    )
+
+
+def _held(board: Board, agent: AgentState, key: str) -> say.HeldEntry:
+    entry = board.ledger.entries.get(key)
+    current = agent.view.holds(key, entry)
+    revision = entry.revision if entry is not None else 0
+    return say.HeldEntry(
+        key=key,
+        seen_at=agent.view.observed(key),
+        current=current,
+        current_revision=revision,
+        revision=revision if current else None,
+    )
+
+
+def _range(start: str, end: str | None, mark: int) -> say.RangeSeen:
+    # The step function starts just above a key; a prefix bound ends above every key of it.
+    after = start.removesuffix("\0") or None
+    through = None if end is None or end.endswith(above("")) else end.removesuffix("\0")
+    return say.RangeSeen(range=KeyRange(after=after, through=through), seen_at=mark)
+
+
+def _baselines(board: Board, agent: AgentState) -> say.Baselines:
+    setting = board.policy.signals["write-breadth"]
+    return say.Baselines(
+        breadth=[turn.breadth for turn in agent.breadth.wide[-setting.window :]],
+        breadth_median=agent.breadth.baseline(setting),
+        narrow_run=agent.breadth.run,
+        citations=[
+            cited for _, cited in list(agent.citations)[-board.policy.signals["citation-decay"].window :]
+        ],
+    )
+
+
+def state_digest(board: Board) -> str:
+    """Hex SHA-256 over every entry in key order: value-level agreement is equality of these."""
+    lines = (
+        canonical.encode([entry.key, entry.revision, entry.deleted]) + entry.value + b"\n"
+        for entry in board.ledger.under("")
+    )
+    return canonical.digest(b"blackboard/state/1\0", *lines).hex()
+
+
+def view_digest(board: Board, agent: AgentState) -> str:
+    """Hex SHA-256 over what the agent holds at its current revision: (key, revision, entry seq)."""
+    return canonical.digest(b"blackboard/view/1\0", *_held_lines(board, agent)).hex()
+
+
+def _held_lines(board: Board, agent: AgentState) -> Iterator[bytes]:
+    for entry in board.ledger.under(""):
+        if agent.view.holds(entry.key, entry):
+            yield canonical.encode([entry.key, entry.revision, entry.seq]) + b"\n"

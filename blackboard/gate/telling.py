@@ -1,0 +1,137 @@
+"""What every reply tells its caller: standing, notices, moved keys, guarantee.
+
+A compacted agent cannot introspect its loss and its peers cannot see it, so the board says it, in-band, at
+the next call. Source: "Telling the agents" of the write gate's design; seed 1, validity (b).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from blackboard.messages import replies as say
+from blackboard.messages.limits import MAX_ITEMS_TOLD
+from blackboard.messages.principal import Principal
+from blackboard.projections.agent import AgentState
+from blackboard.projections.board import Board, Notable
+
+_CLEAR = 'read everything once: read_all(), or POST reads {"all": true} until there is no cursor'
+
+
+def context(
+    board: Board, principal: Principal, seen: int | None, keys: Iterable[str] = (), *, brief: bool = False
+) -> dict[str, Any]:
+    """The members that every reply has, except `seq` and `signals`.
+
+    `seen` is the last seq that the caller knows of, `keys` those that its command is about; a `brief`
+    context leaves out what only an agent's own commands need.
+    """
+    agent = board.agents.get(principal.agent) if principal.agent is not None else None
+    known = _known(board, agent, seen)
+    return {
+        "head": board.head,
+        "standing": _standing_of(board, principal, agent, keys),
+        "notices": [] if brief else notices(board, principal.agent, known),
+        "moved": [] if brief or agent is None else moved(board, agent, known),
+        "guarantee": guarantee(board),
+    }
+
+
+def _known(board: Board, agent: AgentState | None, seen: int | None) -> int:
+    # A seq beyond the head is of another board with this name: it says nothing about this one.
+    known = seen if seen is not None and 0 <= seen <= board.head else 0
+    if agent is None or not agent.demotion.stands:
+        return known
+    # What it saw before its compaction is no longer in its context.
+    lost = agent.view.base if agent.demotion.compacted_at else agent.demotion.suspected_at - 1
+    return min(known, lost)
+
+
+def _standing_of(
+    board: Board, principal: Principal, agent: AgentState | None, keys: Iterable[str]
+) -> say.Standing | None:
+    if principal.role != "agent":
+        return None
+    return say.ACTIVE if agent is None or not agent.demotion.stands else standing(board, agent, keys)
+
+
+def standing(board: Board, agent: AgentState, keys: Iterable[str] = ()) -> say.Standing:
+    """An agent's standing in words that it can act on, with those of `keys` that it still owes."""
+    demotion = agent.demotion
+    if not demotion.stands:
+        return say.ACTIVE
+    entries = board.ledger.entries
+    owed = [key for key in keys if (entry := entries.get(key)) and demotion.owes(agent.view, entry)]
+    return say.Standing(
+        state=demotion.state,
+        since=demotion.since,
+        why=demotion.why,
+        may=_may(board, agent),
+        owed=demotion.owed,
+        keys=owed[:MAX_ITEMS_TOLD],
+        clear=_CLEAR,
+    )
+
+
+def _may(board: Board, agent: AgentState) -> str:
+    if board.policy.demotion == "off":
+        return "read and write as before: this board's policy does not demote"
+    if board.policy.demotion == "read-only":
+        return "read, say and propose; no write is accepted before a full re-read"
+    if agent.demotion.suspected_at:
+        return "read, say and propose; no write is accepted before a full re-read"
+    return f"read, say and propose; write the keys that it has read since event {agent.demotion.since}"
+
+
+def notices(board: Board, asker: str | None, known: int) -> list[say.Notice]:
+    """The latest of every other agent and of the board after `known`, newest first; then a count."""
+    told: list[say.Notice] = []
+    left = 0
+    for subject, notable in _newest(board, known):
+        about = subject if subject.startswith("agent:") else "board"
+        if about != "board" and (subject == f"agent:{asker}" or not board.policy.broadcast):
+            continue
+        if len(told) == MAX_ITEMS_TOLD:
+            left += 1
+            continue
+        told.append(say.Notice(seq=notable.seq, about=about, what=notable.what, detail=notable.detail))
+    if left:
+        detail = f"{left} more: read the log after {known}"
+        told.append(say.Notice(seq=known, about="board", what="more", detail=detail))
+    return told
+
+
+def _newest(board: Board, known: int) -> Iterator[tuple[str, Notable]]:
+    for subject, notable in reversed(board.notables.items()):
+        if notable.seq <= known:
+            return
+        yield subject, notable
+
+
+def moved(board: Board, agent: AgentState, known: int) -> list[say.Moved]:
+    """The keys that the agent has observed since its base and that a peer has advanced after `known`."""
+    found: dict[str, say.Moved] = {}
+    view = agent.view
+    for move in reversed(board.moves):
+        if move.seq <= known or len(found) == MAX_ITEMS_TOLD:
+            break
+        if move.writer == agent.id or move.key in found:
+            continue
+        if view.base < view.observed(move.key) < move.seq:
+            found[move.key] = say.Moved(
+                key=move.key, revision=move.revision, writer=move.writer, seq=move.seq
+            )
+    return list(found.values())
+
+
+def guarantee(board: Board) -> say.Guarantee:
+    """Which legs of the guarantee the policy switches off."""
+    off = board.policy.legs_off()
+    return say.Guarantee(intact=False, off=off) if off else say.INTACT
+
+
+def with_context(reply: say.Reply, context: dict[str, Any], **members: Any) -> say.Reply:
+    """The reply with its context filled in."""
+    return msgspec.structs.replace(reply, **context, **members)

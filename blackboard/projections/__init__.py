@@ -1,0 +1,1 @@
+"""What is true now: pure folds of the log into a board."""

@@ -1,0 +1,90 @@
+"""Breadth: how many distinct keys an agent tries to write in a turn, against its own past.
+
+Source: seed 1, second signal and third decision boundary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from blackboard.events.policy import MAX_WINDOW, SignalSetting
+
+
+class Turn(Struct, array_like=True):
+    """A completed writing turn: the seq of its last write and its breadth."""
+
+    seq: int
+    breadth: int
+
+
+class Breadth(Struct):
+    """One agent's turns.
+
+    `turn` is its latest turn number (None before the first), `ended` whether that turn is over, `keys`
+    what was tried in it so far, `seq` the last try. `loose` are the keys of a command without a turn
+    number, a turn of its own that completes with the command. `wide` are the completed turns that were
+    not narrow, `run` the number of narrow ones since.
+    """
+
+    turn: int | None = None
+    ended: bool = False
+    keys: set[str] = set()
+    seq: int = 0
+    loose: set[str] = set()
+    loose_seq: int = 0
+    wide: list[Turn] = []
+    run: int = 0
+
+    def baseline(self, setting: SignalSetting) -> float | None:
+        """The median breadth of the last turns that were not narrow; None while there are too few."""
+        last = sorted([turn.breadth for turn in self.wide[-setting.window :]])
+        count = len(last)
+        if count < setting.minimum:
+            return None
+        return (last[(count - 1) // 2] + last[count // 2]) / 2
+
+    def is_narrow(self, breadth: int, setting: SignalSetting) -> bool:
+        """Whether a turn of this breadth is narrow against the baseline before it."""
+        baseline = self.baseline(setting)
+        return baseline is not None and breadth < setting.ratio * baseline
+
+    def tried(self, keys: Iterable[str], turn: int | None, seq: int) -> None:
+        """Keys that a command tried to write, in its numbered turn or (None) in a turn of its own."""
+        if turn is None:
+            self.loose.update(keys)
+            self.loose_seq = seq
+        else:
+            self.keys.update(keys)
+            self.seq = seq
+
+    def settle(self, setting: SignalSetting) -> None:
+        """The command without a turn number is over, and with it its turn."""
+        if self.loose:
+            self._complete(len(self.loose), self.loose_seq, setting)
+            self.loose = set()
+
+    def enter(self, turn: int, setting: SignalSetting) -> None:
+        """A command carries this turn number: a lower one that was open is complete."""
+        if self.turn is None or turn > self.turn:
+            self._close(setting)
+            self.turn, self.ended = turn, False
+
+    def end(self, setting: SignalSetting) -> None:
+        """The current turn is over."""
+        self._close(setting)
+        self.ended = True
+
+    def _close(self, setting: SignalSetting) -> None:
+        if self.keys:
+            self._complete(len(self.keys), self.seq, setting)
+            self.keys = set()
+
+    def _complete(self, breadth: int, seq: int, setting: SignalSetting) -> None:
+        if self.is_narrow(breadth, setting):
+            self.run += 1
+            return
+        self.run = 0
+        self.wide.append(Turn(seq, breadth))
+        del self.wide[:-MAX_WINDOW]

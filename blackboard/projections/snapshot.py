@@ -1,0 +1,209 @@
+"""A board as bytes and back: a discardable cache of the fold.
+
+`capture` takes a consistent, shallow copy (entries are never changed in place); `encode` then turns it
+into slices at leisure while the board moves on. The bytes are a pure function of the log: two folds of
+one log encode alike.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from blackboard.errors import IntegrityFailure
+from blackboard.events.kinds import Mode
+from blackboard.events.policy import Policy
+from blackboard.projections.agent import AgentState, Counts, Raised, Refused
+from blackboard.projections.board import MOVES_REMEMBERED, Board, Move, Notable, OpenProposal
+from blackboard.projections.breadth import Breadth
+from blackboard.projections.evolve import settle
+from blackboard.projections.ledger import Entry, Ledger
+from blackboard.projections.standing import Demotion
+
+FINGERPRINT = "projections/1"
+"""Raise it with every change of a fold or of the shapes below: older snapshots are then discarded."""
+
+_SLICE = 4096
+_LENGTH = 4
+
+
+class _Agent(Struct, array_like=True):
+    id: str
+    joined: bool
+    demotion: Demotion
+    breadth: Breadth
+    counts: Counts
+    recent: list[int]
+    citations: list[tuple[int, int]]
+    confidence: list[tuple[str, float, int]]
+    habits: list[tuple[str, int]]
+    proposals: list[tuple[str, int]]
+    refusals: list[tuple[str, int]]
+    refused: list[Refused]
+    signals: list[tuple[str, int]]
+    raised: list[Raised]
+    base: int
+    drops: list[tuple[int, int]]
+    reads: list[tuple[str, int]]
+    writes: list[tuple[str, int]]
+    starts: list[str]
+    marks: list[int]
+
+
+class _Header(Struct, array_like=True):
+    name: str
+    head: int
+    opened_at: int
+    format: int
+    policy: Policy
+    mode: Mode
+    coordinator: str | None
+    notables: list[tuple[str, Notable]]
+    moves: list[Move]
+    proposals: list[tuple[str, OpenProposal]]
+    closed: list[tuple[str, Literal["accepted", "refused"], int]]
+    written: bytes
+    agents: int
+
+
+class Captured(Struct):
+    """A board at one moment, cheap to take: copies of maps, not of what they hold."""
+
+    header: _Header
+    agents: list[_Agent]
+    entries: list[Entry]
+
+
+def capture(board: Board) -> Captured:
+    """Copy a committed board. Settles what a command without a turn number left open."""
+    settle(board)
+    return Captured(
+        _header(board), [_agent(agent) for agent in board.agents.values()], [*board.ledger.entries.values()]
+    )
+
+
+def encode(captured: Captured) -> Iterator[bytes]:
+    """The snapshot in slices, each small enough to make between two turns of an event loop."""
+    encoder = msgspec.msgpack.Encoder(order="deterministic")
+    yield _framed(encoder.encode(captured.header))
+    for agent in captured.agents:
+        yield _framed(encoder.encode(agent))
+    for at in range(0, len(captured.entries), _SLICE):
+        yield _framed(encoder.encode(captured.entries[at : at + _SLICE]))
+
+
+def decode(data: bytes) -> Board:
+    """The board that a snapshot holds. Raises `IntegrityFailure` for bytes that are none."""
+    try:
+        frames = _frames(data)
+        header = msgspec.msgpack.decode(next(frames), type=_Header)
+        agents = [msgspec.msgpack.decode(next(frames), type=_Agent) for _ in range(header.agents)]
+        slices = msgspec.msgpack.Decoder(list[Entry])
+        entries = {entry.key: entry for frame in frames for entry in slices.decode(frame)}
+    except (msgspec.MsgspecError, StopIteration) as error:
+        raise IntegrityFailure("a snapshot does not decode; it is discarded and the log replayed") from error
+    return _board(header, agents, entries)
+
+
+def _framed(data: bytes) -> bytes:
+    return len(data).to_bytes(_LENGTH, "big") + data
+
+
+def _frames(data: bytes) -> Iterator[memoryview]:
+    view, at = memoryview(data), 0
+    while at < len(view):
+        size = int.from_bytes(view[at : at + _LENGTH], "big")
+        at += _LENGTH
+        yield view[at : at + size]
+        at += size
+
+
+def _header(board: Board) -> _Header:
+    return _Header(
+        board.name,
+        board.head,
+        board.opened_at,
+        board.format,
+        board.policy,
+        board.mode,
+        board.coordinator,
+        list(board.notables.items()),
+        list(board.moves),
+        list(board.proposals.items()),
+        [(proposal, decision, seq) for proposal, (decision, seq) in board.closed.items()],
+        board.ledger.written,
+        len(board.agents),
+    )
+
+
+def _agent(agent: AgentState) -> _Agent:
+    view = agent.view
+    breadth = msgspec.structs.replace(
+        agent.breadth,
+        keys=set(agent.breadth.keys),
+        loose=set(agent.breadth.loose),
+        wide=list(agent.breadth.wide),
+    )
+    return _Agent(
+        agent.id,
+        agent.joined,
+        msgspec.structs.replace(agent.demotion),
+        breadth,
+        msgspec.structs.replace(agent.counts),
+        list(agent.recent),
+        list(agent.citations),
+        [(key, value, seq) for key, (value, seq) in agent.confidence.items()],
+        list(agent.habits.items()),
+        list(agent.proposals.items()),
+        list(agent.refusals.items()),
+        list(agent.refused),
+        list(agent.signals.items()),
+        list(agent.raised),
+        view.base,
+        list(view.drops),
+        list(view.reads.items()),
+        list(view.writes.items()),
+        list(view.starts),
+        list(view.marks),
+    )
+
+
+def _board(header: _Header, agents: list[_Agent], entries: dict[str, Entry]) -> Board:
+    board = Board()
+    board.name, board.head, board.opened_at = header.name, header.head, header.opened_at
+    board.format, board.policy = header.format, header.policy
+    board.mode, board.coordinator = header.mode, header.coordinator
+    board.ledger = Ledger(entries, header.written)
+    board.notables = dict(header.notables)
+    board.moves = deque(header.moves, maxlen=MOVES_REMEMBERED)
+    board.proposals = dict(header.proposals)
+    board.closed = {proposal: (decision, seq) for proposal, decision, seq in header.closed}
+    board.agents = {saved.id: _restore_agent(saved) for saved in agents}
+    board.demoted = {name: agent for name, agent in board.agents.items() if agent.demotion.stands}
+    return board
+
+
+def _restore_agent(saved: _Agent) -> AgentState:
+    agent = AgentState(saved.id)
+    agent.joined, agent.demotion, agent.breadth, agent.counts = (
+        saved.joined,
+        saved.demotion,
+        saved.breadth,
+        saved.counts,
+    )
+    agent.recent.extend(saved.recent)
+    agent.citations.extend(saved.citations)
+    agent.confidence = {key: (value, seq) for key, value, seq in saved.confidence}
+    agent.habits, agent.proposals = dict(saved.habits), dict(saved.proposals)
+    agent.refusals, agent.signals = dict(saved.refusals), dict(saved.signals)
+    agent.refused.extend(saved.refused)
+    agent.raised.extend(saved.raised)
+    view = agent.view
+    view.base, view.drops = saved.base, saved.drops
+    view.reads, view.writes = dict(saved.reads), dict(saved.writes)
+    view.starts, view.marks = saved.starts, saved.marks
+    return agent
