@@ -30,10 +30,23 @@ class Case:
     """One write, judged by `agent` on `board`.
 
     `entry` is the key's current entry (a tombstone counts), `current` its revision, 0 where the key was
-    never written. `fetched` are the rows that `needs` named.
+    never written; `new_status` and `new_class` are those of the value that is to be written. `fetched` are
+    the rows that `needs` named.
     """
 
-    __slots__ = ("agent", "board", "current", "entry", "fetched", "key", "policy", "revision", "write")
+    __slots__ = (
+        "agent",
+        "board",
+        "current",
+        "entry",
+        "fetched",
+        "key",
+        "new_class",
+        "new_status",
+        "policy",
+        "revision",
+        "write",
+    )
 
     def __init__(
         self, board: Board, agent: AgentState, write: PreparedWrite, fetched: Fetched, revision: int
@@ -47,21 +60,14 @@ class Case:
         self.revision = revision
         self.entry: Entry | None = board.ledger.entries.get(write.key)
         self.current = 0 if self.entry is None else self.entry.revision
+        # A deletion has no status.
+        self.new_status = None if write.deleted else status_of(write.value, self.policy.status_pointer)
+        self.new_class: Class | None = classify(self.new_status, self.policy)
 
     def violation(self, code: str, detail: str, **evidence: object) -> Violation:
         """A violation of this write; evidence members that are None are left out."""
         shown = {name: value for name, value in evidence.items() if value is not None}
         return Violation(code=code, key=self.key, detail=detail, evidence=shown)
-
-    @property
-    def new_status(self) -> str | None:
-        """The status of the value that is to be written; a deletion has none."""
-        return None if self.write.deleted else status_of(self.write.value, self.policy.status_pointer)
-
-    @property
-    def new_class(self) -> Class | None:
-        """Whether that status is finished or unfinished."""
-        return classify(self.new_status, self.policy)
 
     def earlier(self, revision: int) -> Event | None:
         """The accepted write of exactly this revision, from the rows fetched."""

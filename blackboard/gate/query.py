@@ -136,7 +136,7 @@ def _range(start: str, end: str | None, mark: int) -> say.RangeSeen:
 def _baselines(board: Board, agent: AgentState) -> say.Baselines:
     setting = board.policy.signals["write-breadth"]
     return say.Baselines(
-        breadth=[turn.breadth for turn in agent.breadth.wide[-setting.window :]],
+        breadth=agent.breadth.sizes[-setting.window :],
         breadth_median=agent.breadth.baseline(setting),
         narrow_run=agent.breadth.run,
         citations=[

@@ -113,22 +113,24 @@ def _newest(board: Board, known: int) -> Iterator[tuple[str, Notable]]:
 def moved(board: Board, agent: AgentState, known: int) -> list[say.Moved]:
     """The keys that the agent has observed since its base and that a peer has advanced after `known`."""
     found: dict[str, say.Moved] = {}
-    view = agent.view
-    for move in reversed(board.moves):
-        if move.seq <= known or len(found) == MAX_ITEMS_TOLD:
+    view, me = agent.view, agent.id
+    ranged, reads, writes = bool(view.starts), view.reads, view.writes
+    for seq, key, revision, writer in reversed(board.moves):
+        if seq <= known:
             break
-        if move.writer == agent.id or move.key in found:
+        # Most moves are of keys that this agent never saw: they are passed over at the price of two look-ups.
+        if writer == me or not (ranged or key in reads or key in writes) or key in found:
             continue
-        if view.base < view.observed(move.key) < move.seq:
-            found[move.key] = say.Moved(
-                key=move.key, revision=move.revision, writer=move.writer, seq=move.seq
-            )
+        if view.base < view.observed(key) < seq:
+            found[key] = say.Moved(key=key, revision=revision, writer=writer, seq=seq)
+            if len(found) == MAX_ITEMS_TOLD:
+                break
     return list(found.values())
 
 
 def guarantee(board: Board) -> say.Guarantee:
     """Which legs of the guarantee the policy switches off."""
-    off = board.policy.legs_off()
+    off = board.legs_off
     return say.Guarantee(intact=False, off=off) if off else say.INTACT
 
 

@@ -42,7 +42,11 @@ def needed(board: Board, agent: AgentState, writes: tuple[PreparedWrite, ...]) -
     """The rows without which these writes cannot be judged: only old revisions and old views need any."""
     found = []
     for write in writes:
-        if write.revision is None or write.key not in board.ledger.entries:
+        entry = board.ledger.entries.get(write.key)
+        if entry is None or write.revision is None:
+            continue
+        seen = agent.view.observed(write.key)
+        if write.revision > entry.revision and (seen >= entry.seq or not seen):
             continue
         case = Case(board, agent, write, {}, write.revision)
         found += [need for need in (needs_earlier(case), needs_held(case)) if need is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -23,7 +23,7 @@ class Notable(Struct, frozen=True, gc=False, array_like=True):
     detail: str
 
 
-class Move(Struct, frozen=True, gc=False, array_like=True):
+class Move(NamedTuple):
     """One accepted write, for those who held the revision before it."""
 
     seq: int
@@ -57,6 +57,7 @@ class Board:
         "format",
         "head",
         "ledger",
+        "legs_off",
         "mode",
         "moves",
         "name",
@@ -73,6 +74,7 @@ class Board:
         self.opened_at = 0
         self.format = FORMAT
         self.policy = Policy()
+        self.legs_off: list[str] = []
         self.mode: Mode = "open"
         self.coordinator: str | None = None
         self.ledger = Ledger()
@@ -83,6 +85,11 @@ class Board:
         self.proposals: dict[str, OpenProposal] = {}
         self.closed: dict[str, tuple[Literal["accepted", "refused"], int]] = {}
         self.unsettled: AgentState | None = None
+
+    def set_policy(self, policy: Policy) -> None:
+        """Make `policy` the board's; which legs it switches off is told with every reply."""
+        self.policy = policy
+        self.legs_off = policy.legs_off()
 
     def agent(self, agent: str) -> AgentState:
         """The agent's state, made when it is first heard of."""

@@ -12,20 +12,13 @@ from msgspec import Struct
 from blackboard.events.policy import MAX_WINDOW, SignalSetting
 
 
-class Turn(Struct, array_like=True):
-    """A completed writing turn: the seq of its last write and its breadth."""
-
-    seq: int
-    breadth: int
-
-
 class Breadth(Struct):
     """One agent's turns.
 
     `turn` is its latest turn number (None before the first), `ended` whether that turn is over, `keys`
     what was tried in it so far, `seq` the last try. `loose` are the keys of a command without a turn
-    number, a turn of its own that completes with the command. `wide` are the completed turns that were
-    not narrow, `run` the number of narrow ones since.
+    number, a turn of its own that completes with the command. `sizes` are the breadths of the completed
+    turns that were not narrow, `seqs` the seqs of the last try in each, `run` the narrow ones since.
     """
 
     turn: int | None = None
@@ -34,12 +27,13 @@ class Breadth(Struct):
     seq: int = 0
     loose: set[str] = set()
     loose_seq: int = 0
-    wide: list[Turn] = []
+    sizes: list[int] = []
+    seqs: list[int] = []
     run: int = 0
 
     def baseline(self, setting: SignalSetting) -> float | None:
         """The median breadth of the last turns that were not narrow; None while there are too few."""
-        last = sorted([turn.breadth for turn in self.wide[-setting.window :]])
+        last = sorted(self.sizes[-setting.window :])
         count = len(last)
         if count < setting.minimum:
             return None
@@ -86,5 +80,7 @@ class Breadth(Struct):
             self.run += 1
             return
         self.run = 0
-        self.wide.append(Turn(seq, breadth))
-        del self.wide[:-MAX_WINDOW]
+        self.sizes.append(breadth)
+        self.seqs.append(seq)
+        if len(self.sizes) > MAX_WINDOW:
+            del self.sizes[0], self.seqs[0]

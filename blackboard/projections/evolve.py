@@ -83,13 +83,14 @@ def _fold(board: Board, agent: AgentState | None, event: Event) -> None:  # noqa
         case kinds.BoardModeChanged():
             _mode(board, event.seq, body)
         case kinds.BoardPolicyChanged():
-            board.policy = body.policy
+            board.set_policy(body.policy)
             board.note("policy", Notable(event.seq, "policy", _policy_words(board)))
         case kinds.BoardFormatRaised():
             board.format = body.format
             board.note("format", Notable(event.seq, "format", f"the board's format is now {body.format}"))
         case kinds.BoardOpened():
-            board.name, board.policy, board.format = body.name, body.policy, body.format
+            board.name, board.format = body.name, body.format
+            board.set_policy(body.policy)
             board.opened_at = event.recorded_at
         case kinds.Opaque():
             pass
@@ -284,5 +285,5 @@ def _mode(board: Board, seq: int, body: kinds.BoardModeChanged) -> None:
 
 
 def _policy_words(board: Board) -> str:
-    off = board.policy.legs_off()
+    off = board.legs_off
     return "the policy changed" + (f"; switched off: {', '.join(off)}" if off else "")

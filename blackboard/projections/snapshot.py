@@ -146,7 +146,8 @@ def _agent(agent: AgentState) -> _Agent:
         agent.breadth,
         keys=set(agent.breadth.keys),
         loose=set(agent.breadth.loose),
-        wide=list(agent.breadth.wide),
+        sizes=list(agent.breadth.sizes),
+        seqs=list(agent.breadth.seqs),
     )
     return _Agent(
         agent.id,
@@ -175,7 +176,8 @@ def _agent(agent: AgentState) -> _Agent:
 def _board(header: _Header, agents: list[_Agent], entries: dict[str, Entry]) -> Board:
     board = Board()
     board.name, board.head, board.opened_at = header.name, header.head, header.opened_at
-    board.format, board.policy = header.format, header.policy
+    board.format = header.format
+    board.set_policy(header.policy)
     board.mode, board.coordinator = header.mode, header.coordinator
     board.ledger = Ledger(entries, header.written)
     board.notables = dict(header.notables)

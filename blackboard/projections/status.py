@@ -7,6 +7,7 @@ value" of the write gate's design.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -21,15 +22,16 @@ _ABSENT = object()
 
 def resolve_pointer(value: Any, pointer: str) -> Any:
     """The member of a JSON value that an RFC 6901 pointer names; None where there is none."""
-    if not pointer:
-        return value
-    for token in pointer[1:].split("/"):
-        name = token.replace("~1", "/").replace("~0", "~")
-        found = _step(value, name)
-        if found is _ABSENT:
+    for name in _tokens(pointer):
+        value = _step(value, name)
+        if value is _ABSENT:
             return None
-        value = found
     return value
+
+
+@lru_cache(maxsize=256)
+def _tokens(pointer: str) -> tuple[str, ...]:
+    return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 
 def _step(value: Any, name: str) -> Any:
@@ -48,8 +50,12 @@ def status_of(value: Any, pointer: str) -> str | None:
     text = value if isinstance(value, str) else resolve_pointer(value, pointer)
     if not isinstance(text, str):
         return None
-    words = _WORD.findall(text[:256])[:2]
-    return "_".join(words).lower()[:128] or None
+    return _first_words(text[:256])
+
+
+@lru_cache(maxsize=4096)
+def _first_words(text: str) -> str | None:
+    return "_".join(_WORD.findall(text)[:2]).lower()[:128] or None
 
 
 def status_of_raw(raw: bytes, pointer: str) -> str | None:
@@ -62,26 +68,19 @@ def classify(status: str | None, policy: Policy) -> Class | None:
 
     The first two words joined are looked up before the first alone.
     """
-    if status is None:
-        return None
-    finished, unfinished = _normal(policy.finished), _normal(policy.unfinished)
+    return None if status is None else _classify(status, policy.finished, policy.unfinished)
+
+
+@lru_cache(maxsize=4096)
+def _classify(status: str, finished: tuple[str, ...], unfinished: tuple[str, ...]) -> Class | None:
     for word in (status, status.partition("_")[0]):
-        if word in finished:
+        if word in _normal(finished):
             return "finished"
-        if word in unfinished:
+        if word in _normal(unfinished):
             return "unfinished"
     return None
 
 
+@lru_cache(maxsize=256)
 def _normal(words: tuple[str, ...]) -> frozenset[str]:
-    known = _NORMAL.get(words)
-    if known is None:
-        known = frozenset(normal for word in words if (normal := status_of(word, "")) is not None)
-        if len(_NORMAL) >= 256:
-            _NORMAL.clear()
-        _NORMAL[words] = known
-    return known
-
-
-_NORMAL: dict[tuple[str, ...], frozenset[str]] = {}
-"""Word lists as looked up: policies share a few, and each is normalised once."""
+    return frozenset(normal for word in words if (normal := _first_words(word)) is not None)

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from blackboard.events.policy import SignalSetting
 from blackboard.gate.moment import Found, Moment
-from blackboard.projections.breadth import Breadth, Turn
+from blackboard.projections.breadth import Breadth
 
 NARROW_RUN = 2
 
 
 def write_breadth(moment: Moment, setting: SignalSetting) -> Found | None:
     """This command completes the second narrow writing turn in a row; once per narrow run."""
-    breadth = moment.agent.breadth
-    run, wide = breadth.run, breadth.wide
-    for completed in _completed(moment, breadth):
-        before = Breadth(wide=wide) if wide is not breadth.wide else breadth
+    before = moment.agent.breadth
+    run = before.run
+    for completed in _completed(moment, before):
         if not before.is_narrow(completed, setting):
-            run, wide = 0, [*wide, Turn(0, completed)]
+            run, before = 0, Breadth(sizes=[*before.sizes, completed], seqs=before.seqs)
             continue
         run += 1
         if run == NARROW_RUN:
@@ -31,7 +30,7 @@ def write_breadth(moment: Moment, setting: SignalSetting) -> Found | None:
                 "ratio": setting.ratio,
                 "narrow_turns": run,
             }
-            return Found(numbers=numbers, evidence=[turn.seq for turn in wide[-setting.window :] if turn.seq])
+            return Found(numbers=numbers, evidence=before.seqs[-setting.window :])
     return None
 
 
