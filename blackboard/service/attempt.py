@@ -1,0 +1,228 @@
+"""One try at a batch: decide its commands in order on the working board, and make the rows.
+
+Nothing here is shown to anybody. If the rows cannot be appended, the working board has moved on for nothing
+and is thrown away with the attempt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from blackboard import canonical
+from blackboard.errors import BlackboardError, IdempotencyKeyReused, RateLimited
+from blackboard.events.envelope import Command, Draft, Event, Row, Tip, number, seal, unseal
+from blackboard.events.kinds import BoardRead, SignalRaised, WriteRejected
+from blackboard.gate.decide import complete, decide, needs
+from blackboard.gate.decision import Decision
+from blackboard.gate.outcome import outcome, outcome_needs
+from blackboard.projections.board import Board
+from blackboard.projections.evolve import evolve
+from blackboard.service.context import Context
+from blackboard.service.fetching import Fetcher
+from blackboard.service.limiter import RejectionLimiter
+from blackboard.service.pending import Answer, Pending, unexpected
+
+log = logging.getLogger("blackboard.service")
+
+BREATH = 64
+"""After so many commands the loop gets a turn, so that a long batch of one board holds up no other."""
+
+
+class Spoilt(Exception):
+    """Folding the decision of `pending` failed half way: the working board is of no use any more."""
+
+    def __init__(self, pending: Pending) -> None:
+        super().__init__(pending.command_id)
+        self.pending = pending
+
+
+class _Decided(NamedTuple):
+    pending: Pending
+    command: Command
+    drafts: Sequence[Draft]
+
+
+class Attempt:
+    """One try at one batch.
+
+    After `decide`, `answers` holds what to tell whom once the rows are durable, and `deferred` the commands
+    that wait for the next batch, because they repeat the key of a command in this one.
+    """
+
+    __slots__ = (
+        "_board",
+        "_context",
+        "_decided",
+        "_fetcher",
+        "_limiter",
+        "_name",
+        "_now",
+        "_rereads",
+        "answers",
+        "bound",
+        "deferred",
+        "events",
+        "rows",
+        "start",
+        "tip",
+    )
+
+    def __init__(
+        self, context: Context, name: str, board: Board, tip: Tip, limiter: RejectionLimiter
+    ) -> None:
+        self._context = context
+        self._name = name
+        self._board = board
+        self._limiter = limiter
+        self._now = max(context.clock(), tip.recorded_at)
+        self._decided: list[_Decided] = []
+        self._rereads = 0
+        self._fetcher = Fetcher(context, name)
+        self.start = self.tip = tip
+        self.answers: list[tuple[Pending, Answer]] = []
+        self.bound: set[tuple[str, str]] = set()
+        self.deferred: list[Pending] = []
+        self.events: list[Event] = []
+        self.rows: list[Row] = []
+
+    async def decide(self, batch: Sequence[Pending], known: Sequence[Pending]) -> None:
+        """Decide the batch. `known` are those of its commands to be looked for in the log first."""
+        earlier = await self._look_up(known)
+        for index, pending in enumerate(batch):
+            if index % BREATH == BREATH - 1:
+                await asyncio.sleep(0)
+            key = (pending.actor, pending.command_id)
+            if key in self.bound:
+                self.deferred.append(pending)
+                continue
+            rows = earlier.get(key)
+            if rows:
+                await self._answer(pending, rows)
+                self.bound.add(key)
+            else:
+                await self._judge(pending, batch, index)
+        self._seal()
+
+    async def _look_up(self, known: Sequence[Pending]) -> dict[tuple[str, str], list[Row]]:
+        if not known:
+            return {}
+        pairs = {(pending.actor, pending.command_id) for pending in known}
+        store = self._context.store
+        found = await asyncio.gather(*(store.command(self._name, actor, key) for actor, key in pairs))
+        return dict(zip(pairs, found, strict=True))
+
+    async def _answer(self, pending: Pending, rows: Sequence[Row]) -> None:
+        """Answer from the log a command that is in it."""
+        first = rows[0]
+        if first.salt is not None and (
+            canonical.request_digest(first.salt, pending.prepared.canonical) != first.request_digest
+        ):
+            answer: Answer = _key_reused(pending, first.seq)
+        else:
+            self._context.metrics.replays += 1
+            try:
+                answer = await self._outcome(pending, [unseal(row) for row in rows])
+            except BlackboardError as error:
+                answer = error
+            except Exception:
+                log.exception("board %s: answering %s from the log failed", self._name, pending.command_id)
+                answer = self._fault()
+        self.answers.append((pending, answer))
+
+    async def _outcome(self, pending: Pending, events: Sequence[Event]) -> Answer:
+        board, prepared = self._board, pending.prepared
+        needed = outcome_needs(board, prepared, events)
+        fetched = await self._fetcher.fetch(needed, board, (), self.events) if needed else {}
+        return outcome(board, pending.principal, prepared, pending.call, events, fetched=fetched)
+
+    def _fault(self) -> BlackboardError:
+        self._context.metrics.failures += 1
+        return unexpected()
+
+    async def _judge(self, pending: Pending, batch: Sequence[Pending], index: int) -> None:
+        board, principal, prepared = self._board, pending.principal, pending.prepared
+        try:
+            needed = needs(board, principal, prepared)
+            fetched = await self._fetcher.fetch(needed, board, batch[index:], self.events) if needed else {}
+            decision = decide(
+                board, self._name, principal, prepared, fetched, auto_open=self._context.auto_open
+            )
+            self._throttle(pending, decision)
+        except BlackboardError as error:
+            self.answers.append((pending, error))
+        except Exception:
+            log.exception("board %s: deciding %s failed", self._name, type(prepared.command).__name__)
+            self.answers.append((pending, self._fault()))
+        else:
+            try:
+                self._fold(pending, decision)
+            except Exception as error:
+                log.exception("board %s: folding %s failed", self._name, type(prepared.command).__name__)
+                raise Spoilt(pending) from error
+
+    def _throttle(self, pending: Pending, decision: Decision) -> None:
+        """Let a refusal through to the log only at the rate allowed; nothing is folded before."""
+        if pending.charged or not isinstance(decision.reply, BlackboardError):
+            return
+        if not self._limiter.draw(pending.actor, self._now):
+            self._context.metrics.rate_limited += 1
+            limit = self._context.settings.rejections_per_minute
+            raise RateLimited(
+                f"more than {limit} refused writes of {pending.actor} in a minute; this one was refused too "
+                f"({decision.reply.code}) and not logged. Read again before the next write, and slow down",
+                members={"limit": limit, "retry_after": 1},
+            )
+        pending.charged = True
+
+    def _fold(self, pending: Pending, decision: Decision) -> None:
+        """Move the working board on by the decision's events, and make the reply."""
+        board, drafts = self._board, decision.drafts
+        if drafts:
+            prepared = pending.prepared
+            turn = getattr(prepared.command, "turn", None)
+            command = Command(pending.actor, pending.command_id, prepared.canonical, turn)
+            events = number(command, drafts, board.head, recorded_at=self._now)
+            debtor = board.demoted.get(pending.principal.name)
+            owed = 0 if debtor is None else debtor.counts.rereads
+            for event in events:
+                evolve(board, event)
+            self._rereads += 0 if debtor is None else debtor.counts.rereads - owed
+            self.events += events
+            self._decided.append(_Decided(pending, command, drafts))
+            self.bound.add((pending.actor, pending.command_id))
+        answer = complete(board, pending.principal, pending.prepared, pending.call, decision)
+        self.answers.append((pending, answer))
+
+    def _seal(self) -> None:
+        salts = self._context.salts(len(self.events))
+        used = 0
+        for _, command, drafts in self._decided:
+            end = used + len(drafts)
+            rows, self.tip = seal(self._name, self.tip, command, drafts, salts=salts[used:end], now=self._now)
+            self.rows += rows
+            used = end
+
+    def count(self) -> None:
+        """Count what was committed."""
+        metrics = self._context.metrics
+        metrics.rereads += self._rereads
+        for event in self.events:
+            body = event.body
+            if isinstance(body, BoardRead):
+                metrics.reads += len(body.keys) + body.served
+            elif isinstance(body, WriteRejected):
+                metrics.rejections[body.code] += 1
+            elif isinstance(body, SignalRaised):
+                metrics.signals[body.signal] += 1
+
+
+def _key_reused(pending: Pending, seq: int) -> IdempotencyKeyReused:
+    return IdempotencyKeyReused(
+        f"{pending.actor} has used the idempotency key {pending.command_id!r} for another command, "
+        f"in event {seq}: send this one under a key of its own",
+        member="Idempotency-Key",
+        value=pending.command_id,
+    )

@@ -1,0 +1,84 @@
+"""The boards that are in memory: a bounded number, least recently used first to go.
+
+A board that is at work, followed or being saved stays; an evicted one is loaded again as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+
+from blackboard import canonical
+from blackboard.service.context import Context
+from blackboard.service.live import LiveBoard
+
+BOARD_NAME_BYTES = 128
+
+
+class Cache:
+    """Live boards by name."""
+
+    __slots__ = ("_boards", "_context", "_sweep")
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._boards: OrderedDict[str, LiveBoard] = OrderedDict()
+        self._sweep: asyncio.TimerHandle | None = None
+
+    def get(self, name: str) -> LiveBoard:
+        """The live board of this name; nothing is loaded yet where it is new. Raises `Malformed`."""
+        live = self._boards.get(name)
+        if live is not None:
+            self._context.metrics.cache_hits += 1
+            self._boards.move_to_end(name)
+        else:
+            canonical.check_identifier(name, member="board", max_bytes=BOARD_NAME_BYTES)
+            self._context.metrics.cache_misses += 1
+            live = self._boards[name] = LiveBoard(self._context, name, self.release)
+            self._shrink()
+        loop = asyncio.get_running_loop()
+        live.used = loop.time()
+        if self._sweep is None:
+            self._sweep = loop.call_later(self._pace, self._evict_idle)
+        self._context.metrics.live_boards = len(self._boards)
+        return live
+
+    def all(self) -> list[LiveBoard]:
+        """Every live board."""
+        return list(self._boards.values())
+
+    def close(self) -> None:
+        """Let go of every board."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+        self._boards.clear()
+
+    @property
+    def _pace(self) -> float:
+        return max(0.05, self._context.settings.idle_board_seconds / 4)
+
+    def release(self, live: LiveBoard) -> None:
+        """A board has finished its work: one that does not exist is no reason to forget one that does."""
+        if not live.opened and not live.busy and self._boards.get(live.name) is live:
+            del self._boards[live.name]
+        self._shrink()
+        self._context.metrics.live_boards = len(self._boards)
+
+    def _shrink(self) -> None:
+        surplus = len(self._boards) - self._context.settings.live_boards
+        if surplus > 0:
+            # The newest is never a candidate: whoever asked for it is about to use it.
+            *others, _newest = self._boards.values()
+            self._evict([live for live in others if not live.busy][:surplus])
+
+    def _evict_idle(self) -> None:
+        loop = asyncio.get_running_loop()
+        before = loop.time() - self._context.settings.idle_board_seconds
+        self._evict([live for live in self._boards.values() if live.used <= before and not live.busy])
+        self._sweep = loop.call_later(self._pace, self._evict_idle) if self._boards else None
+
+    def _evict(self, boards: list[LiveBoard]) -> None:
+        for live in boards:
+            del self._boards[live.name]
+        self._context.metrics.boards_evicted += len(boards)
+        self._context.metrics.live_boards = len(self._boards)

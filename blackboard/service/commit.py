@@ -1,0 +1,236 @@
+"""The commit path: decide a batch, append it once, answer; and what to do when that does not go straight.
+
+==================  ===================================================================================
+the append says     then
+==================  ===================================================================================
+`SeqTaken`          somebody was first: load again, decide the whole batch again
+`CommandTaken`      a key is in the log: load again, answer its command from it, decide the rest again
+`OutcomeUnknown`    look whether the rows are there; they are acknowledged, or it goes on as above
+anything else       commit the commands one by one, so that only the guilty one fails
+==================  ===================================================================================
+
+Nothing is ever resent: what goes to the log was decided on the state that it continues.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+
+from blackboard.errors import BlackboardError, IntegrityFailure, OutcomeUnknown, StoreBusy, Unavailable
+from blackboard.service.attempt import Attempt, Spoilt
+from blackboard.service.effects import SERVER_MADE
+from blackboard.service.keys import IGNORING_KEYS
+from blackboard.service.pending import Pending, again, unexpected
+from blackboard.service.working import WorkingBoard
+from blackboard.store.contract import CommandTaken, SeqTaken
+
+log = logging.getLogger("blackboard.service")
+
+WARY_MICROSECONDS = 10_000_000
+"""For so long after a key was found taken, keys are looked up before they are decided: whoever retries one
+command after a restart retries others too, and each would cost a reload."""
+
+FIRST_PAUSE = 0.001
+LONGEST_PAUSE = 0.25
+
+
+class _Absent(Exception):
+    """The rows of an append without a result are not in the log."""
+
+
+class _Patience:
+    """How much longer a batch may be tried, and the pause before the next try."""
+
+    __slots__ = ("_pause", "_until")
+
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+        self._pause = 0.0
+
+    @property
+    def over(self) -> bool:
+        return time.monotonic() >= self._until
+
+    async def pause(self) -> None:
+        await asyncio.sleep(self._pause)
+        self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
+
+
+async def commit(working: WorkingBoard, batch: Sequence[Pending]) -> list[Pending]:
+    """Answer every command of the batch, except those returned: they go into the next one."""
+    patience = _Patience(working.context.settings.conflict_seconds)
+    left = list(batch)
+    while left:
+        try:
+            attempt = await _attempt(working, left, patience)
+        except (SeqTaken, CommandTaken, _Absent) as conflict:
+            working.forget()
+            _mark(working, left, conflict)
+            if patience.over:
+                _fail(left, _contended(working))
+                break
+            await patience.pause()
+        except Spoilt as spoilt:
+            working.forget()
+            working.context.metrics.failures += 1
+            spoilt.pending.resolve(unexpected())
+            left.remove(spoilt.pending)
+        except Exception as error:  # noqa: BLE001 - `_told` logs what it does not know
+            working.forget()
+            return await _one_by_one(working, left, _told(working, error))
+        except BaseException:
+            working.forget()
+            raise
+        else:
+            return attempt.deferred
+    return []
+
+
+async def _attempt(working: WorkingBoard, batch: Sequence[Pending], patience: _Patience) -> Attempt:
+    context = working.context
+    board = await working.load()
+    attempt = Attempt(context, working.name, board, working.tip, working.limiter)
+    wary = working.wary_until > 0 and context.clock() < working.wary_until
+    known = [
+        pending
+        for pending in batch
+        if pending.suspect
+        or (pending.keyed and (wary or (pending.actor, pending.command_id) in working.keys))
+    ]
+    await attempt.decide(batch, known)
+    sure = await _append(working, attempt, batch, patience)
+    working.moved_on(attempt.rows, attempt.tip)
+    if not sure:
+        working.forget()
+    _settle(working, attempt)
+    return attempt
+
+
+async def _append(
+    working: WorkingBoard, attempt: Attempt, batch: Sequence[Pending], patience: _Patience
+) -> bool:
+    """Append the attempt's rows; False where the store could not tell that it did, and was asked."""
+    if not attempt.rows:
+        await working.confirm()
+        return True
+    metrics, sure = working.context.metrics, True
+    started = time.perf_counter()
+    try:
+        await working.context.store.append(attempt.rows)
+    except OutcomeUnknown:
+        sure = False
+        metrics.unknown_outcomes += 1
+        for pending in batch:
+            pending.unknown |= (pending.actor, pending.command_id) in attempt.bound
+        await _find(working, attempt, patience)
+    seconds = time.perf_counter() - started
+    metrics.committed(events=len(attempt.rows), commands=len(attempt.answers), seconds=seconds)
+    return sure
+
+
+async def _find(working: WorkingBoard, attempt: Attempt, patience: _Patience) -> None:
+    """Return if the attempt's rows are in the log, raise `_Absent` if not.
+
+    One commit holds them all, and a hash stands for everything before it: the first row tells.
+    """
+    while True:
+        try:
+            found = await working.context.store.rows(working.name, after=attempt.start.seq, limit=1)
+        except Unavailable:
+            if patience.over:
+                raise
+            await patience.pause()
+        else:
+            if found and found[0].hash == attempt.rows[0].hash:
+                return
+            raise _Absent
+
+
+def _settle(working: WorkingBoard, attempt: Attempt) -> None:
+    for pending, answer in attempt.answers:
+        pending.resolve(answer)
+    for actor, command_id in attempt.bound:
+        if not command_id.startswith(SERVER_MADE):
+            working.keys.add(actor, command_id)
+    attempt.count()
+
+
+def _mark(working: WorkingBoard, batch: Sequence[Pending], conflict: Exception) -> None:
+    """Say which commands are to be looked for in the log before they are decided again."""
+    metrics = working.context.metrics
+    metrics.conflicts += not isinstance(conflict, _Absent)
+    taken: set[tuple[str, str]] = set()
+    if isinstance(conflict, CommandTaken):
+        working.wary_until = working.context.clock() + WARY_MICROSECONDS
+        taken = set(conflict.commands) or {(pending.actor, pending.command_id) for pending in batch}
+    for pending in batch:
+        if not pending.unknown and (pending.actor, pending.command_id) not in taken:
+            continue
+        if type(pending.prepared.command) in IGNORING_KEYS:
+            # A read is served anew; that its first recording may stand in the log harms nobody.
+            pending.command_id = working.context.ids(working.context.clock())
+            pending.unknown = False
+        else:
+            pending.suspect = True
+
+
+async def _one_by_one(
+    working: WorkingBoard, batch: Sequence[Pending], error: BlackboardError
+) -> list[Pending]:
+    """Commit each command alone. Where the store is in trouble twice in a row, the rest is not tried."""
+    if len(batch) == 1:
+        _fail(batch, error)
+        return []
+    deferred: list[Pending] = []
+    troubles = 0
+    for index, pending in enumerate(batch):
+        deferred += await commit(working, [pending])
+        troubles = troubles + 1 if _in_trouble(pending) else 0
+        if troubles == 2:
+            _fail(batch[index + 1 :], error)
+            break
+    return deferred
+
+
+def _in_trouble(pending: Pending) -> bool:
+    future = pending.future
+    if future.cancelled() or not future.done():
+        return False
+    return isinstance(future.exception(), (Unavailable, IntegrityFailure))
+
+
+def _told(working: WorkingBoard, error: Exception) -> BlackboardError:
+    """What callers are told of a failure; an unexpected one goes to the service's log."""
+    working.context.metrics.store_failures += 1
+    if isinstance(error, BlackboardError):
+        return error
+    log.error("board %s: a batch failed", working.name, exc_info=error)
+    return unexpected()
+
+
+def _fail(batch: Sequence[Pending], error: BlackboardError) -> None:
+    for pending in batch:
+        if pending.unknown and not isinstance(error, OutcomeUnknown):
+            pending.resolve(_unknown(error))
+        else:
+            pending.resolve(again(error))
+
+
+def _unknown(error: BlackboardError) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        "the database did not say whether this command was committed, and cannot be asked now "
+        f"({error.detail}). Send it again with the same idempotency key: it takes effect once",
+        members={"retry_after": 1},
+    )
+
+
+def _contended(working: WorkingBoard) -> StoreBusy:
+    seconds = working.context.settings.conflict_seconds
+    return StoreBusy(
+        f"others kept appending to board {working.name!r} first for {seconds:g} s; nothing was stored. "
+        "Send the command again",
+        members={"retry_after": 1},
+    )

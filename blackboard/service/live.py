@@ -1,0 +1,176 @@
+"""A live board: one task that works through the commands and questions of one board.
+
+The task exists only while there is something to do. It answers the questions that have gathered, takes
+the commands that have gathered, commits them, and looks again: everything that arrives during one commit
+goes into the next, without a timer. Whoever finds no task at work sees committed state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from blackboard.errors import BlackboardError, OutcomeUnknown, Unavailable
+from blackboard.projections.board import Board
+from blackboard.service.commit import commit
+from blackboard.service.context import Context
+from blackboard.service.pending import Pending, again, unexpected
+from blackboard.service.working import WorkingBoard
+from blackboard.store.contract import SeqTaken
+
+log = logging.getLogger("blackboard.service")
+T = TypeVar("T")
+
+
+class _Question(NamedTuple):
+    ask: Callable[[Board], Any]
+    future: asyncio.Future[Any]
+
+
+class LiveBoard:
+    """One board of a service. `used` is the loop's time of its last use."""
+
+    __slots__ = ("_batch", "_pending", "_questions", "_task", "_when_idle", "used", "working")
+
+    def __init__(self, context: Context, name: str, when_idle: Callable[[LiveBoard], None]) -> None:
+        self.working = WorkingBoard(context, name)
+        self.used = 0.0
+        self._batch: list[Pending] = []
+        self._pending: deque[Pending] = deque()
+        self._questions: list[_Question] = []
+        self._task: asyncio.Task[None] | None = None
+        self._when_idle = when_idle
+
+    @property
+    def name(self) -> str:
+        """The board's name."""
+        return self.working.name
+
+    @property
+    def opened(self) -> bool:
+        """Whether the board is loaded and exists."""
+        return self.working.board is not None and self.working.board.head > 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is at work, followed, or being saved: not to be evicted."""
+        return self._task is not None or self.working.feed.followers > 0 or self.working.saving
+
+    def submit(self, pending: Pending) -> None:
+        """Queue a command. Raises `Unavailable` where too many wait."""
+        most = self.working.context.settings.pending_commands
+        if len(self._pending) >= most:
+            raise Unavailable(
+                f"{most} commands wait for board {self.name!r} already; nothing was stored. "
+                "Send this one again in a second",
+                members={"limit": most, "retry_after": 1},
+            )
+        self._pending.append(pending)
+        self._wake()
+
+    async def ask(self, question: Callable[[Board], T]) -> T:
+        """Ask the board as it is committed; waits for the commit in flight. Raises what `question` raises."""
+        working = self.working
+        if self._task is None and working.board is not None and not working.context.shared:
+            return question(working.board)
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._questions.append(_Question(question, future))
+        self._wake()
+        return await future
+
+    async def idle(self) -> None:
+        """Wait until everything that has been queued is answered, and saved."""
+        while self._task is not None:
+            await asyncio.wait([self._task])
+        await self.working.saved()
+
+    def _wake(self) -> None:
+        if self._task is None:
+            self._task = asyncio.create_task(self._work())
+
+    async def _work(self) -> None:
+        try:
+            while self._pending or self._questions:
+                if self._questions:
+                    await self._answer()
+                if self._pending:
+                    self._take()
+                    self._pending.extendleft(reversed(await commit(self.working, self._batch)))
+                    self._batch.clear()
+                await self.working.save_when_due()
+        except Exception:
+            log.exception("board %s: its task failed", self.name)
+        finally:
+            self._task = None
+            self._abandon()
+            self._when_idle(self)
+
+    def _take(self) -> None:
+        """Take the commands of the next batch: as many as make up a batch of events, at least one."""
+        most = self.working.context.settings.batch_events
+        size = 0
+        while self._pending and size < most:
+            pending = self._pending.popleft()
+            size += len(pending.prepared.writes) or 1
+            self._batch.append(pending)
+
+    async def _answer(self) -> None:
+        questions, self._questions = self._questions, []
+        try:
+            board = await self._current()
+        except BlackboardError as error:
+            for question in questions:
+                _raise(question, again(error))
+        except Exception:
+            log.exception("board %s: it cannot be loaded", self.name)
+            for question in questions:
+                _raise(question, unexpected())
+        else:
+            for question in questions:
+                _put(question, board)
+
+    async def _current(self) -> Board:
+        board = await self.working.load()
+        try:
+            await self.working.confirm()
+        except SeqTaken:
+            self.working.forget()
+            board = await self.working.load()
+        return board
+
+    def _abandon(self) -> None:
+        # Reached with something left only when the task itself was ended from outside, with its loop.
+        for pending in self._batch:
+            pending.resolve(
+                OutcomeUnknown(
+                    "the service stopped while this command was being committed. Send it again with the same "
+                    "idempotency key: it takes effect once"
+                )
+            )
+        for pending in self._pending:
+            pending.resolve(Unavailable("the service stopped before this command; nothing was stored"))
+        for question in self._questions:
+            _raise(question, Unavailable("the service stopped"))
+        self._batch.clear()
+        self._pending.clear()
+        self._questions.clear()
+
+
+def _put(question: _Question, board: Board) -> None:
+    if question.future.done():
+        return
+    try:
+        question.future.set_result(question.ask(board))
+    except BlackboardError as error:
+        question.future.set_exception(error)
+    except Exception:
+        log.exception("a question to board %s failed", board.name)
+        question.future.set_exception(unexpected())
+
+
+def _raise(question: _Question, error: BlackboardError) -> None:
+    if not question.future.done():
+        question.future.set_exception(error)

@@ -1,0 +1,231 @@
+"""The embedded runtime: one thread and one loop per database, for all threads and loops of the process.
+
+Whoever connects to the same database shares one store and one set of live boards. Work hops into the
+runtime's loop and its result hops out; a caller that stops waiting stops nothing.
+
+The thread is a daemon: a connection that is never closed does not keep the interpreter alive. What was taken
+is finished at exit, within a bound. After a fork the child's connections refuse to work: the database belongs
+to the parent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import os
+import threading
+import time
+from collections.abc import Awaitable
+from typing import Final, TypeVar, cast
+
+from blackboard.config import Settings
+from blackboard.errors import Unavailable
+from blackboard.service.service import Service
+from blackboard.store import identity, open_store
+
+T = TypeVar("T")
+
+EXIT_SECONDS: Final = 5.0
+"""How long the interpreter waits at exit for what is still to be finished."""
+
+
+class Runtime:
+    """One hold on the runtime of a database; any thread and any event loop may use it.
+
+    `service` lives in `loop`: reach it through `submit` or `call` only.
+    """
+
+    __slots__ = ("_host", "_released", "loop", "service")
+
+    def __init__(self, host: _Host, service: Service) -> None:
+        self._host = host
+        self._released = False
+        self.service = service
+        self.loop = host.loop
+
+    def submit(self, work: Awaitable[T]) -> concurrent.futures.Future[T]:
+        """Do `work` in the runtime's loop. Cancelling the future abandons the wait, not the work.
+
+        Raises `Unavailable` in a forked child, or where the runtime has closed.
+        """
+        self._host.check()
+        future: concurrent.futures.Future[T] = concurrent.futures.Future()
+        self.loop.call_soon_threadsafe(_start, work, future)
+        return future
+
+    async def call(self, work: Awaitable[T]) -> T:
+        """Do `work` in the runtime's loop and wait for it in this one."""
+        return await asyncio.wrap_future(self.submit(work))
+
+    def release(self) -> None:
+        """Let go. The last one to do so waits until everything taken is finished and the database closed.
+
+        Idempotent; may be called anywhere, by a finalizer too.
+        """
+        with _lock:
+            if self._released:
+                return
+            self._released = True
+            self._host.references -= 1
+            last = self._host.references == 0
+        if last:
+            self._host.stop()
+            if not _in_a_runtime():
+                self._host.wait(self.service.settings.shutdown_seconds)
+
+
+def acquire(url: str, settings: Settings) -> Runtime:
+    """Hold the runtime of the database at `url`, opening it where nobody else has.
+
+    Blocks until it is open; the settings of the first to come hold. Raises what opening the store raises.
+    """
+    name = identity(url)
+    while True:
+        with _lock:
+            host = _hosts.get(name)
+            if host is None or host.closed.done():
+                host = _hosts[name] = _Host(name, url, settings)
+                host.start()
+            closing = host.stopping
+            host.references += not closing
+        if not closing:
+            return Runtime(host, host.opened.result())
+        host.wait(settings.shutdown_seconds)
+        if not host.closed.done():
+            raise Unavailable(f"{name} is still being closed in this process; try again in a moment")
+
+
+def _start(work: Awaitable[T], future: concurrent.futures.Future[T]) -> None:
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(lambda done: _finish(done, future))
+
+
+def _finish(done: asyncio.Future[T], future: concurrent.futures.Future[T]) -> None:
+    if not future.set_running_or_notify_cancel():
+        if not done.cancelled():
+            done.exception()  # nobody waits for it any more
+        return
+    if done.cancelled():
+        future.set_exception(Unavailable("the runtime stopped before this was done"))
+    elif (error := done.exception()) is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(done.result())
+
+
+class _Host:
+    """A thread with a loop, a store and a service."""
+
+    def __init__(self, name: str, url: str, settings: Settings) -> None:
+        self.name = name
+        self.references = 0
+        self.stopping = False
+        self.opened: concurrent.futures.Future[Service] = concurrent.futures.Future()
+        self.closed: concurrent.futures.Future[None] = concurrent.futures.Future()
+        self._forked = False
+        self._settings = settings
+        self._url = url
+        self._stop: asyncio.Event
+        self.loop: asyncio.AbstractEventLoop
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name=f"blackboard-{self.name}", daemon=True).start()
+
+    def check(self) -> None:
+        """Raise `Unavailable` where this cannot work any more."""
+        if self._forked:
+            raise Unavailable(
+                "this board was connected before the process forked, and its database belongs to the parent: "
+                "connect in the child, to a server where both are to use one database"
+            )
+        if self.closed.done():
+            raise Unavailable("this board is closed; connect again")
+
+    def stop(self) -> None:
+        """Finish what was taken, then close. Does not wait."""
+        with _lock:
+            self.stopping = True
+        if not self._forked and not self.closed.done():
+            self.loop.call_soon_threadsafe(self._stop.set)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it is closed, at most so long."""
+        if not self._forked:
+            concurrent.futures.wait([self.closed], timeout=seconds)
+
+    def forked(self) -> None:
+        """This is the child of a fork: thread and database are the parent's."""
+        self._forked = True
+
+    def _run(self) -> None:
+        _runtime_threads.add(threading.get_ident())
+        try:
+            with asyncio.Runner(loop_factory=_new_loop) as runner:
+                runner.run(self._serve())
+        finally:
+            _runtime_threads.discard(threading.get_ident())
+            self.closed.set_result(None)
+
+    async def _serve(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        try:
+            store = await open_store(self._url, self._settings)
+        except Exception as error:  # noqa: BLE001 - raised where it was asked for, in `acquire`
+            self.stopping = True
+            self.opened.set_exception(error)
+            return
+        try:
+            service = Service(store, self._settings, auto_open=self._settings.auto_open is not False)
+            self.opened.set_result(service)
+            await self._stop.wait()
+            await service.close()
+        finally:
+            await store.close()
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop  # noqa: PLC0415 - absent on some platforms
+    except ImportError:
+        return asyncio.new_event_loop()
+    return cast(asyncio.AbstractEventLoop, uvloop.new_event_loop())
+
+
+_lock = threading.RLock()  # reentrant: a finalizer may release in the middle of an acquire
+_hosts: dict[str, _Host] = {}
+_runtime_threads: set[int] = set()
+_of_the_parent: list[_Host] = []
+
+
+def _in_a_runtime() -> bool:
+    """Whether this is the thread of some runtime, which must never wait for one."""
+    return threading.get_ident() in _runtime_threads
+
+
+def _finish_at_exit() -> None:
+    until = time.monotonic() + EXIT_SECONDS
+    with _lock:
+        hosts = list(_hosts.values())
+    for host in hosts:
+        if host.opened.done():
+            host.stop()
+    for host in hosts:
+        host.wait(max(0.0, until - time.monotonic()))
+
+
+def _after_fork() -> None:
+    # Kept, so that nothing of theirs is ever finalized here: loops and connections are the parent's.
+    global _lock  # noqa: PLW0603 - the parent's may have been held when it forked
+    _lock = threading.RLock()
+    for host in _hosts.values():
+        host.forked()
+    _of_the_parent.extend(_hosts.values())
+    _hosts.clear()
+    _runtime_threads.clear()
+
+
+atexit.register(_finish_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
