@@ -1,0 +1,190 @@
+"""The operations over HTTP: one raw ASGI application for everything under `/v1`.
+
+It is raw because it is the hot path: a framework's request and response objects would cost more than the
+board does. Every row of OPERATIONS passes through `_answer`: there is no second way in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from time import perf_counter
+from typing import Final, cast
+
+import msgspec
+
+from blackboard import canonical
+from blackboard.errors import BlackboardError, OutcomeUnknown
+from blackboard.messages import commands as ask
+from blackboard.messages import replies as say
+from blackboard.messages.limits import Limits
+from blackboard.messages.operations import OPERATIONS
+from blackboard.messages.principal import Call, Principal
+from blackboard.server import logs, request
+from blackboard.server.endpoint import Endpoint
+from blackboard.server.metrics import RequestCounts
+from blackboard.server.problems import Header, HttpProblem, Response, problem, unexpected
+from blackboard.server.request import Head, Receive, Scope, Send
+from blackboard.server.routes import Found, Routes
+from blackboard.server.stream import Streams, Wanted
+from blackboard.server.tokens import Tokens
+from blackboard.service import Service
+
+__all__ = ["Api", "raw_path", "respond"]
+
+log = logging.getLogger("blackboard.server")
+
+ACTOR: Final = b"blackboard-actor"
+_encode: Final = msgspec.json.Encoder().encode
+_JSON: Final = (b"content-type", b"application/json")
+_NO_STORE: Final = (b"cache-control", b"no-store")
+_ELSEWHERE: Final = "none"
+
+
+class Api:
+    """Routes, decodes, authenticates, asks the service, encodes.
+
+    `off` are the boards seen with a policy that switches a leg of the guarantee off, and which.
+    """
+
+    def __init__(
+        self, service: Service, tokens: Tokens, streams: Streams, counts: RequestCounts, limits: Limits
+    ) -> None:
+        self._service = service
+        self._tokens = tokens
+        self._streams = streams
+        self._counts = counts
+        self._limits = limits
+        self.off: dict[str, list[str]] = {}
+        self._routes = Routes(Endpoint(operation, limits) for operation in OPERATIONS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One exchange. Whatever happens, the answer is a reply or a problem document."""
+        began = perf_counter()
+        name = _ELSEWHERE
+        try:
+            found = self._routes.find(raw_path(scope))
+            endpoint = _endpoint(found, scope["method"])
+            name = endpoint.operation.name
+            response = await self._answer(endpoint, found.params, scope, receive, send)
+        except (BlackboardError, HttpProblem) as error:
+            response = problem(error)
+        except request.Gone:
+            response = None
+        except asyncio.CancelledError:
+            response = problem(_cut_off())
+        except Exception:
+            log.exception("%s failed", name)
+            response = unexpected()
+        if response is not None:
+            await respond(send, response)
+            self._counts.observe(name, response[0], perf_counter() - began)
+
+    async def _answer(
+        self, endpoint: Endpoint, params: dict[str, str], scope: Scope, receive: Receive, send: Send
+    ) -> Response | None:
+        head = request.head(scope)
+        principal = await self._tokens.authenticate(request.bearer(head))
+        operation = endpoint.operation
+        call = request.call(head, appends=operation.appends)
+        body = b""
+        if endpoint.takes_body:
+            request.check_json(head)
+            body = await request.read_body(receive, head, self._limits.command_bytes)
+        message = endpoint.message(params, scope["query_string"], body)
+        board = params.get("board")
+        if board is not None:
+            canonical.check_identifier(board, member="board", max_bytes=self._limits.identifier_bytes)
+        if isinstance(message, ask.Follow):
+            after = request.resume_after(head, message.after)
+            wanted = Wanted(cast(str, board), after, principal, request.bearer(head))
+            await self._streams.serve(wanted, receive, send)
+            return None
+        reply = await self._ask(endpoint, board, principal, message, call)
+        self._watch(board, reply)
+        return _response(reply, principal, head)
+
+    async def _ask(
+        self, endpoint: Endpoint, board: str | None, principal: Principal, message: ask.Message, call: Call
+    ) -> msgspec.Struct:
+        if endpoint.is_token:
+            return await self._tokens.execute(principal, cast(ask.TokenCommand, message))
+        if endpoint.is_query:
+            answer: msgspec.Struct = await self._service.query(
+                board, principal, cast(ask.Query, message), call
+            )
+            return answer
+        return await self._service.execute(cast(str, board), principal, cast(ask.Command, message), call)
+
+    def _watch(self, board: str | None, reply: msgspec.Struct) -> None:
+        """Remember which boards do not keep the whole guarantee: `/readyz` names them."""
+        guarantee = getattr(reply, "guarantee", None)
+        if guarantee is None or board is None:
+            return
+        if not guarantee.intact:
+            self.off[board] = guarantee.off
+        elif board in self.off:
+            del self.off[board]
+
+
+def raw_path(scope: Scope) -> bytes:
+    """The path as it came, percent-encoded."""
+    raw = scope.get("raw_path")
+    return raw if isinstance(raw, bytes) else scope["path"].encode("utf-8", "surrogateescape")
+
+
+async def respond(send: Send, response: Response) -> None:
+    """Send a whole response."""
+    status, headers, body = response
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _endpoint(found: Found, method: str) -> Endpoint:
+    endpoint = found.methods.get(method)
+    if endpoint is not None:
+        return endpoint
+    if method == "HEAD":
+        # What is served by a GET that records a read is put into a view: a HEAD serves nothing.
+        endpoint = found.methods.get("GET")
+        if endpoint is not None and endpoint.is_query:
+            return endpoint
+    allowed = sorted(found.methods)
+    raise HttpProblem(
+        405,
+        "method-not-allowed",
+        f"{method[:20]} is not possible here; {' and '.join(allowed)} are",
+        headers=((b"allow", ", ".join(allowed).encode()),),
+        member="method",
+        limit=allowed,
+    )
+
+
+def _response(reply: msgspec.Struct, principal: Principal, head: Head) -> Response:
+    status, media, body = 200, _JSON, None
+    more: list[Header] = []
+    if isinstance(reply, say.EntryReply):
+        more = [(b"etag", b'"%d"' % reply.entry.revision)]
+    elif isinstance(reply, say.EventsReply):
+        media, body, more = logs.render(reply, head.get(b"accept"))
+    elif (isinstance(reply, say.TokenReply) and reply.token) or (
+        isinstance(reply, say.BoardReply) and reply.created
+    ):
+        status = 201
+    if body is None:
+        body = _encode(reply)
+    headers = [
+        media,
+        (b"content-length", b"%d" % len(body)),
+        _NO_STORE,
+        (ACTOR, principal.actor.encode()),
+        *more,
+    ]
+    return status, headers, body
+
+
+def _cut_off() -> OutcomeUnknown:
+    return OutcomeUnknown(
+        "the server stopped before this was answered; it may or may not have been recorded. Send it again "
+        "with the same Idempotency-Key"
+    )

@@ -1,0 +1,58 @@
+"""The ASGI application: operations in front, pages behind."""
+
+from __future__ import annotations
+
+import contextlib
+
+from starlette.types import ASGIApp
+
+from blackboard.config import Settings
+from blackboard.server.api import Api, raw_path
+from blackboard.server.metrics import Exporter, RequestCounts
+from blackboard.server.pages import Pages, make_pages
+from blackboard.server.request import Receive, Scope, Send
+from blackboard.server.stream import Streams
+from blackboard.server.tokens import Tokens
+from blackboard.service import Service
+
+__all__ = ["Application"]
+
+
+class Application:
+    """Everything that one server answers, over a service in the same event loop.
+
+    `local`: only this machine's users can reach it. Whoever made the service closes it, after `stop` and
+    after the last request has ended.
+    """
+
+    def __init__(self, service: Service, settings: Settings, *, local: bool = False) -> None:
+        self.tokens = Tokens(service.store)
+        self.streams = Streams(service, self.tokens, settings)
+        self.requests = RequestCounts()
+        self.api = Api(service, self.tokens, self.streams, self.requests, service.limits)
+        self._told = Pages(
+            service.store,
+            self.tokens,
+            Exporter(service.metrics, self.requests),
+            self.api.off,
+            local=local,
+        )
+        self._pages: ASGIApp = make_pages(self._told)
+
+    def stop(self) -> None:
+        """End the streams and say that no new work is wanted; requests that come are still answered."""
+        self._told.stopping = True
+        self.streams.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One exchange; a lifespan is none of ours, and neither are websockets."""
+        if scope["type"] == "http":
+            if raw_path(scope).startswith(b"/v1"):
+                await self.api(scope, receive, send)
+            else:
+                with contextlib.suppress(Exception):  # it has been logged and answered
+                    await self._pages(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._pages(scope, receive, send)
+        else:
+            raise RuntimeError(f"{scope['type']} is not served")
