@@ -90,6 +90,8 @@ class View:
 
     def ranges(self) -> list[tuple[str, str | None, int]]:
         """The range reads as (from, up to but not including, seq), in key order."""
+        if not self.starts:
+            return []
         ends: list[str | None] = [*self.starts[1:], None]
         return [
             (start, end, mark) for start, end, mark in zip(self.starts, ends, self.marks, strict=True) if mark
