@@ -44,9 +44,7 @@ from blackboard.projections.evolve import settle
 
 def needs(board: Board, principal: Principal, prepared: Prepared) -> list[Need]:
     """The rows to fetch before this command can be decided on this board; nearly always none."""
-    agent = board.agents.get(principal.agent) if principal.agent is not None else None
-    if agent is None:
-        agent = AgentState(principal.name)
+    agent = _acting(board, principal) or AgentState(principal.name)
     match prepared.command:
         case ask.WriteBatch():
             return needed(board, agent, prepared.writes)
@@ -80,12 +78,19 @@ def decide(
     settle(board)
     if not board.head and not auto_open and not isinstance(command, ask.OpenBoard):
         raise unknown_board(name)
-    agent = board.agent(principal.agent) if principal.agent is not None else None
+    agent = _acting(board, principal)
     _check_turn(agent, command)
     asked = Asked(board, principal, prepared, fetched, _leading(board, name, principal, agent, command))
     if agent is None:
         return _decide_for_others(asked, name, command)
     return _decide_for_agent(asked, agent, command)
+
+
+def _acting(board: Board, principal: Principal) -> AgentState | None:
+    """The agent that acts, None for others. One that no event concerns yet stays unknown to the board."""
+    if principal.agent is None:
+        return None
+    return board.agents.get(principal.agent) or AgentState(principal.agent)
 
 
 def _leading(
