@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 from msgspec import UNSET, Struct
 
 from blackboard import canonical
@@ -16,6 +17,10 @@ from blackboard.errors import Malformed, PayloadMismatch, TooLarge
 from blackboard.messages import commands as ask
 from blackboard.messages.limits import DEFAULT_LIMITS, MAX_INTEGER, Limits
 from blackboard.messages.operations import BY_MESSAGE
+
+
+_quoted = msgspec.json.Encoder().encode
+"""A checked identifier as JSON: it holds nothing that RFC 8785 would write differently."""
 
 
 class PreparedWrite(Struct, frozen=True, gc=False):
@@ -142,7 +147,7 @@ def _prepare_write(write: ask.Write, index: int, agent: str, limits: Limits) -> 
         basis,
         b'"confidence":%b,' % confidence if confidence else b"",
         b'"deleted":true,' if write.deleted else b"",
-        canonical.encode(key),
+        _quoted(key),
         b"" if revision is UNSET else b'"revision":%d,' % number,
         raw,
     )

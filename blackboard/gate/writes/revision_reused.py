@@ -25,7 +25,7 @@ def revision_reused(case: Case) -> Violation | None:
 
 def _accepted(case: Case) -> tuple[int, str] | None:
     entry = case.entry
-    if entry is None:
+    if entry is None or case.revision > max(entry.revision, entry.asserted):
         return None
     if case.revision == entry.asserted:
         return (entry.seq, entry.payload_hash.hex()) if entry.writer == case.agent.id else None
