@@ -8,8 +8,6 @@ from decimal import Decimal
 from math import isinf
 from typing import Any, Final, NoReturn
 
-import rfc8785
-
 from blackboard.canonical.encoding import beyond_integers, exact, is_plain, too_deep
 from blackboard.canonical.faults import Fault
 from blackboard.canonical.limits import JSON_DEPTH, NUMBER_LENGTH, SAFE_INTEGER
@@ -17,8 +15,8 @@ from blackboard.errors import Malformed
 
 __all__ = ["parse"]
 
+_EXPONENT_FROM: Final = 1e21  # up to here RFC 8785 writes a whole number as an integer
 _WIDEST_INTEGER: Final = len("-9007199254740991")
-_WIDEST_REPR: Final = len("-2.2250738585072014e-308")
 
 
 def parse(raw: bytes | str, *, depth: int = JSON_DEPTH) -> object:
@@ -61,6 +59,17 @@ def _not_json(text: str, fault: json.JSONDecodeError) -> Malformed:
     return Fault(what, limit="RFC 8259", value=text[fault.pos : fault.pos + 20]).at()
 
 
+def _exact(literal: str, value: float) -> bool:
+    """Whether RFC 8785 writes `value` as the decimal that `literal` is: its digits are those of `repr`."""
+    if repr(value) == literal:
+        return True
+    if isinf(value):
+        return False
+    if value == 0:  # also for 1e-999999999999999999999, which Decimal cannot hold
+        return not literal.lower().partition("e")[0].strip("-0.")
+    return Decimal(repr(value)) == Decimal(literal)
+
+
 # ---- the quick way: whatever might be a fault raises
 
 
@@ -94,9 +103,11 @@ def _quick_integer(literal: str) -> int:
 
 
 def _quick_number(literal: str) -> float:
-    if len(literal) > _WIDEST_REPR or repr(value := float(literal)) != literal or abs(value) > SAFE_INTEGER:
-        raise _DoubtError
-    return value
+    if len(literal) <= NUMBER_LENGTH:
+        value = float(literal)
+        if not SAFE_INTEGER < abs(value) < _EXPONENT_FROM and _exact(literal, value):
+            return value
+    raise _DoubtError
 
 
 def _quick_constant(literal: str) -> NoReturn:
@@ -123,18 +134,9 @@ def _number(literal: str) -> float | Fault:
         what = f"a number is written with {len(literal)} characters"
         return Fault(what, limit=NUMBER_LENGTH, value=literal)
     value = float(literal)
-    if _same_decimal(literal, value):
+    if _exact(literal, value):
         return value
     return Fault("no double has this value, and it is not rounded", limit="IEEE 754 double", value=literal)
-
-
-def _same_decimal(literal: str, value: float) -> bool:
-    """Whether RFC 8785 writes `value` as the decimal that `literal` is."""
-    if isinf(value):
-        return False
-    if value == 0:  # also of 1e-999999999999999999999, which Decimal cannot hold
-        return not literal.lower().partition("e")[0].strip("-0.")
-    return Decimal(rfc8785.dumps(value).decode()) == Decimal(literal)
 
 
 def _constant(literal: str) -> Fault:

@@ -4,6 +4,7 @@ import enum
 import json
 import math
 import struct
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -97,6 +98,7 @@ def test_keys_are_ordered_by_utf16_code_units(members: dict[str, int]) -> None:
 def test_numbers_are_those_of_the_reference(value: float) -> None:
     assert encode(value) == rfc8785.dumps(value)
     assert float(encode(value)) == value
+    assert Decimal(encode(value).decode()) == Decimal(repr(value))  # what strict parsing compares
 
 
 def test_strings_are_those_of_the_reference_at_every_code_point() -> None:
