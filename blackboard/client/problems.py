@@ -1,0 +1,72 @@
+"""From a problem document back to the error that was raised."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from blackboard.errors import BlackboardError, error_from_code
+from blackboard.messages.replies import ProblemDocument, Reply
+
+__all__ = ["document", "refusal", "restore"]
+
+
+class _Head(Struct):
+    code: str
+    detail: str
+    status: int
+
+
+_CONTEXT = Reply.__struct_fields__
+_ENVELOPE = {"type", "title", "status", "code", "detail", *_CONTEXT}
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+_typed = msgspec.json.Decoder(ProblemDocument)
+_head = msgspec.json.Decoder(_Head)
+_plain = msgspec.json.Decoder(dict[str, Any])
+
+
+def document(error: BlackboardError) -> bytes:
+    """The problem document of an error that was raised in this process."""
+    problem = {
+        "type": "",
+        "title": "",
+        "status": error.status,
+        "code": error.code,
+        "detail": error.detail,
+    }
+    problem |= {name: value for name, value in error.members.items() if name not in _ENVELOPE}
+    if error.reply is not None:
+        problem |= {name: getattr(error.reply, name) for name in _CONTEXT if hasattr(error.reply, name)}
+    return _encode(problem)
+
+
+def restore(raw: bytes) -> BlackboardError:
+    """The error that a problem document tells of. Raises `msgspec.MsgspecError` for any other text.
+
+    Members of the document become members of the error: `rules`, `remedy` and the context of a reply as
+    structs. What this release does not know stays plain data.
+    """
+    members = _plain.decode(raw)
+    head = _head.decode(raw)
+    typed: dict[str, Any] = {}
+    reply = None
+    with contextlib.suppress(msgspec.ValidationError):
+        problem = _typed.decode(raw)
+        typed = {name: getattr(problem, name) for name in problem.__struct_fields__ if name in members}
+        reply = _context(problem)
+    extra = {name: value for name, value in (members | typed).items() if name not in _ENVELOPE}
+    return error_from_code(head.code, head.detail, status=head.status, members=extra, reply=reply)
+
+
+def refusal(status: int) -> BlackboardError:
+    """The error for an answer that says nothing but its status."""
+    return error_from_code("", f"the server answers {status} without saying why", status=status, members={})
+
+
+def _context(problem: ProblemDocument) -> Reply | None:
+    if problem.head is None:
+        return None
+    return Reply(**{name: getattr(problem, name) for name in _CONTEXT})
