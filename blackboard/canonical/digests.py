@@ -8,7 +8,17 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["GENESIS", "body_digest", "chain", "digest", "payload_hash", "request_digest"]
+__all__ = [
+    "GENESIS",
+    "body_digest",
+    "chain",
+    "digest",
+    "framed",
+    "framed_command",
+    "link",
+    "payload_hash",
+    "request_digest",
+]
 
 GENESIS: Final = bytes(32)
 """What stands for the previous hash in a board's first event."""
@@ -95,28 +105,62 @@ def chain(  # noqa: PLR0917 - the envelope, in its order
     next begins, so the bytes split in one way only. Within a field, UTF-8 and two's complement are
     one-to-one, and no field is long enough to have the length that means "absent".
     """
-    board_bytes = board.encode()
-    kind_bytes = kind.encode()
-    actor_bytes = actor.encode()
-    framed = (
-        _TAG,
-        previous,
-        _length(len(board_bytes)),
-        board_bytes,
-        _integer_length(8, seq, len(kind_bytes)),
-        kind_bytes,
-        _integer_length(8, version, len(actor_bytes)),
-        actor_bytes,
-        _ABSENT if turn is None else _integer(8, turn),
-        _ABSENT if command_id is None else _framed(command_id.encode()),
-        _ABSENT if request_digest is None else _framed(request_digest),
-        _ABSENT if key is None else _framed(key.encode()),
-        _ABSENT if revision is None else _integer(8, revision),
-        _integer_length(8, recorded_at, len(body_digest)),
-        body_digest,
+    shared = framed_command(kind, version, actor, turn, command_id, request_digest)
+    return link(previous, framed(board.encode()), seq, shared, key, revision, recorded_at, body_digest)
+
+
+def framed_command(  # noqa: PLR0917 - the envelope, in its order
+    kind: str,
+    version: int,
+    actor: str,
+    turn: int | None,
+    command_id: str | None,
+    request_digest: bytes | None,
+) -> bytes:
+    """Return the frames of the fields that consecutive events of one command share, for `link`."""
+    return b"".join(
+        (
+            framed(kind.encode()),
+            _integer(8, version),
+            framed(actor.encode()),
+            _ABSENT if turn is None else _integer(8, turn),
+            _ABSENT if command_id is None else framed(command_id.encode()),
+            _ABSENT if request_digest is None else framed(request_digest),
+        )
     )
-    return sha256(b"".join(framed)).digest()
 
 
-def _framed(field: bytes) -> bytes:
+def link(  # noqa: PLR0917 - the envelope, in its order
+    previous: bytes,
+    board: bytes,
+    seq: int,
+    command: bytes,
+    key: str | None,
+    revision: int | None,
+    recorded_at: int,
+    body_digest: bytes,
+) -> bytes:
+    """Return what `chain` returns, from `board` by `framed` and `command` by `framed_command`.
+
+    Sealing a batch frames what its events share once.
+    """
+    return sha256(
+        b"".join(
+            (
+                _TAG,
+                previous,
+                board,
+                _integer(8, seq),
+                command,
+                _ABSENT if key is None else framed(key.encode()),
+                _ABSENT if revision is None else _integer(8, revision),
+                _integer_length(8, recorded_at, len(body_digest)),
+                body_digest,
+            )
+        )
+    ).digest()
+
+
+def framed(field: bytes) -> bytes:
+    """Return the field behind its length."""
     return _length(len(field)) + field

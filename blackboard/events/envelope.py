@@ -161,33 +161,26 @@ def seal(
     """
     recorded_at = max(now, tip.recorded_at)
     seq, previous = tip.seq, tip.hash
+    board_frame = canonical.framed(board.encode())
     rows: list[Row] = []
     request: bytes | None = canonical.request_digest(salts[0], command.canonical) if drafts else None
+    shared: tuple[str, bytes] = ("", b"")
     for draft, salt in zip(drafts, salts, strict=True):
         seq += 1
         body = draft.body
+        kind = body.KIND
         text = encode_body(body)
         digest = canonical.body_digest(salt, text)
-        previous = canonical.chain(
-            previous,
-            board,
-            seq,
-            body.KIND,
-            body.VERSION,
-            command.actor,
-            command.turn,
-            command.command_id,
-            request,
-            draft.key,
-            draft.revision,
-            recorded_at,
-            digest,
+        if shared[0] != kind:
+            shared = (kind, _shared_frame(command, kind, body.VERSION, request))
+        previous = canonical.link(
+            previous, board_frame, seq, shared[1], draft.key, draft.revision, recorded_at, digest
         )
         rows.append(
             Row(
                 board,
                 seq,
-                body.KIND,
+                kind,
                 body.VERSION,
                 command.actor,
                 command.turn,
@@ -202,8 +195,13 @@ def seal(
                 previous,
             )
         )
-        request = None
+        if request is not None:
+            request, shared = None, ("", b"")
     return rows, Tip(seq, previous, recorded_at)
+
+
+def _shared_frame(command: Command, kind: str, version: int, request: bytes | None) -> bytes:
+    return canonical.framed_command(kind, version, command.actor, command.turn, command.command_id, request)
 
 
 def unseal(row: Row) -> Event:

@@ -18,7 +18,6 @@ from blackboard.messages import commands as ask
 from blackboard.messages.limits import DEFAULT_LIMITS, MAX_INTEGER, Limits
 from blackboard.messages.operations import BY_MESSAGE
 
-
 _quoted = msgspec.json.Encoder().encode
 """A checked identifier as JSON: it holds nothing that RFC 8785 would write differently."""
 
@@ -170,11 +169,8 @@ def _encode_value(write: ask.Write, index: int, limits: Limits) -> bytes:
     member = f"/writes/{index}/value"
     if write.deleted and write.value is not None:
         raise Malformed(f"deleting {write.key!r} takes no value; leave it out", member=member)
-    try:
-        raw = canonical.encode(write.value, depth=limits.json_depth)
-    except Malformed as error:
-        inner = error.member or ""
-        raise type(error)(error.detail, member=member + inner, limit=error.limit) from error
+    # Batch, list and write are three of the levels that a command may have.
+    raw = canonical.encode(write.value, depth=limits.json_depth - 3, member=member)
     if len(raw) > limits.value_bytes:
         raise TooLarge(
             f"the value of {write.key!r} has {len(raw)} bytes; at most {limits.value_bytes} are stored. "
