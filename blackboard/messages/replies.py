@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
 from blackboard.events.kinds import KeyRange, Mode, Remedy, Violation
@@ -224,7 +223,10 @@ class BoardsReply(Struct, frozen=True, kw_only=True):
 
 
 class EventView(_Part, frozen=True):
-    """One event as readers of the log see it. Digests in hex; `body` as it was digested."""
+    """One event as readers of the log see it. Digests in hex.
+
+    `body` holds the members of the kind, None once redacted; its canonical JSON is what was digested.
+    """
 
     board: str
     seq: int
@@ -233,7 +235,7 @@ class EventView(_Part, frozen=True):
     actor: str
     recorded_at: int
     command_id: str
-    body: msgspec.Raw | None = None
+    body: Any = None
     turn: int | None = None
     key: str | None = None
     revision: int | None = None
