@@ -54,6 +54,33 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     writes_per_batch: int = 1_000
 
 
+ABOUT: dict[str, str] = {
+    "db": "The database: an SQLite file or a URL; default blackboard.db in the state directory.",
+    "state_dir": "Where this machine's state is: the default database, the local operator's token.",
+    "durability": "full survives power loss, normal survives `kill -9` only.",
+    "auto_open": "Whether an agent's first command opens a board; default: embedded yes, server no.",
+    "live_boards": "Boards held in memory at most.",
+    "idle_board_seconds": "A board that nobody has used for so long leaves memory.",
+    "snapshot_every": "Events between two snapshots of a board.",
+    "batch_events": "Events in one commit at most.",
+    "pending_commands": "Commands that may wait for one board; more are answered 503.",
+    "conflict_seconds": "How long a command is tried again when other servers append to its board.",
+    "host": "The address to listen on; beyond loopback TLS is needed, or --behind-proxy.",
+    "port": "The port to listen on; 0 takes a free one.",
+    "tls_cert": "The certificate chain, as a PEM file.",
+    "tls_key": "The certificate's key, as a PEM file.",
+    "behind_proxy": "A proxy in front terminates TLS, so plain HTTP is served beyond loopback.",
+    "heartbeat_seconds": "Between two heartbeats of a stream; its token is checked again at each.",
+    "shutdown_seconds": "How long a stopping server waits for requests in flight.",
+    "rejections_per_minute": "Rejected writes of one agent that are logged; more are answered 429.",
+    "followers": "Streams open at once.",
+    "command_bytes": "The largest command.",
+    "value_bytes": "The largest value.",
+    "key_bytes": "The longest key.",
+    "writes_per_batch": "The most writes in one batch.",
+}
+"""What each setting is, in a line: for help pages and the reference."""
+
 PREFIX = "BLACKBOARD_"
 FILE_NAME = "blackboard.toml"
 COMMAND_VARIABLES: dict[str, str] = {

@@ -1,0 +1,1 @@
+"""One module for each family of commands; `blackboard.cli.app` says which."""

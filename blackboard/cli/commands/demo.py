@@ -1,0 +1,93 @@
+"""`demo`: the observed incident in its three forms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from blackboard import config
+from blackboard.cli import output
+from blackboard.cli.demo import FILE
+from blackboard.cli.demo.play import Place, Played, play
+from blackboard.cli.demo.show import Collector, Printer, audit_lines, table_lines
+from blackboard.cli.options import PLACE, build
+from blackboard.cli.session import Session
+
+
+@build("demo", (), PLACE, lambda flags: Session(flags=flags), None)
+async def demo(session: Session) -> None:
+    """Play the observed incident: three agents share a ledger, and one of them has its context compacted.
+
+    It is played three times: with the compaction announced, silent, and with the gate off. The boards
+    demo, demo-silent and demo-off are in the file demo.db of the state directory, which is replaced at
+    every run; with --db or --server they are opened there, under numbered names where they exist.
+    """
+    place, again = _place(session)
+    if session.json:
+        collected: list[Collector] = []
+
+        def collect(form: Any, board: str) -> Collector:
+            collected.append(Collector(form, board))
+            return collected[-1]
+
+        output.emit_json(_document(place, collected, await play(place, collect)))
+        return
+    played = await play(place, Printer)
+    _close(played, again)
+
+
+def _place(session: Session) -> tuple[Place, str]:
+    """Where to play, and what to add to a command line that looks at it afterwards."""
+    if session.flags.get("server"):
+        return Place(session.target.url, session.target.token or ""), f"--server {session.target.url}"
+    if session.flags.get("db"):
+        return Place(session.target.url), f"--db {session.flags['db']}"
+    path = config.make_state_dir(session.settings) / FILE
+    for old in (path, *path.parent.glob(f"{FILE}-*")):
+        Path(old).unlink(missing_ok=True)
+    return Place(f"sqlite:///{path}"), f"--db {path}"
+
+
+def _close(played: list[Played], again: str) -> None:
+    for one in played:
+        for corruption in one.outcome.corrupt:
+            output.emit()
+            output.emit(f"audit of {one.board}:")
+            for line in audit_lines(corruption):
+                output.emit(f"  {line}")
+    output.emit()
+    for line in table_lines(played):
+        output.emit(line)
+    output.note("")
+    output.note("The same log again, and an agent's view:")
+    output.note(f"  blackboard log --board {played[0].board} {again}")
+    output.note(f"  blackboard show executor --board {played[0].board} {again}")
+
+
+def _document(place: Place, collected: list[Collector], played: list[Played]) -> dict[str, Any]:
+    forms = [
+        {
+            "form": one.form,
+            "board": one.board,
+            "events": kept.events,
+            "remarks": kept.remarks,
+            "beliefs": kept.compared,
+            "corrupt_writes": [_corruption(corruption) for corruption in one.outcome.corrupt],
+        }
+        for kept, one in zip(collected, played, strict=True)
+    ]
+    table = [
+        {
+            "form": one.form,
+            "board": one.board,
+            "corrupt_writes_accepted": len(one.outcome.corrupt),
+            "rejected": one.outcome.rejected,
+            "rereads": one.outcome.rereads,
+        }
+        for one in played
+    ]
+    return {"url": place.url, "forms": forms, "table": table}
+
+
+def _corruption(corruption: Any) -> dict[str, Any]:
+    return dict(corruption._asdict()) | {"truly": corruption.truly._asdict()}

@@ -1,0 +1,129 @@
+"""The demo on paper: the log as it happens, rejections in full, beliefs beside the ledger, the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from blackboard.cli import describe, output
+from blackboard.cli.demo import Form
+from blackboard.cli.demo.audit import Corruption
+from blackboard.cli.demo.play import Played
+from blackboard.cli.demo.stage import Beliefs, Remark
+from blackboard.cli.demo.world import TASKS
+from blackboard.events import kinds
+from blackboard.messages.replies import EventView
+
+TITLES: dict[Form, str] = {
+    "announced": "the compaction is announced, the gate is on",
+    "silent": "nobody tells the board of the compaction, the gate is on",
+    "gate off": "the gate is off",
+}
+_INDENT = " " * 8
+
+
+class Printer:
+    """Prints one form as it happens."""
+
+    def __init__(self, form: Form, board: str) -> None:
+        output.emit()
+        output.emit(click.style(f"=== {form}: {TITLES[form]} (board {board})", bold=True))
+        output.emit()
+
+    def event(self, event: EventView) -> None:
+        """A line of the log; under a rejection its evidence and remedy."""
+        output.emit(output.fit(describe.event_line(event)))
+        if event.kind == kinds.WriteRejected.KIND and event.body is not None:
+            for line in describe.rejection_lines(event.body["rules"], event.body.get("remedy")):
+                output.emit(f"{_INDENT}{line}")
+
+    def remark(self, remark: Remark) -> None:
+        """What an agent says to the audience."""
+        output.emit(click.style(f"{_INDENT}{remark.who} {remark.text}", fg="cyan"))
+
+    def beliefs(self, beliefs: Beliefs) -> None:
+        """What each agent believes beside the ledger and the truth."""
+        output.emit()
+        for line in belief_lines(beliefs):
+            output.emit(f"{_INDENT}{line}")
+        output.emit()
+
+
+class Collector:
+    """Keeps one form for a program to read."""
+
+    def __init__(self, form: Form, board: str) -> None:
+        self.form = form
+        self.board = board
+        self.events: list[EventView] = []
+        self.remarks: list[dict[str, Any]] = []
+        self.compared: list[dict[str, Any]] = []
+
+    def event(self, event: EventView) -> None:
+        """Keep it."""
+        self.events.append(event)
+
+    def remark(self, remark: Remark) -> None:
+        """Keep it."""
+        self.remarks.append(remark._asdict())
+
+    def beliefs(self, beliefs: Beliefs) -> None:
+        """Keep it, with what differs from the ledger."""
+        self.compared.append(beliefs._asdict() | {"divergent": divergent(beliefs)})
+
+
+def divergent(beliefs: Beliefs) -> list[dict[str, str]]:
+    """Where an agent believes something else than the ledger says."""
+    return [
+        {
+            "agent": agent,
+            "task": task,
+            "believes": believed.get(task, "nothing"),
+            "ledger": beliefs.ledger[task],
+        }
+        for agent, believed in beliefs.believed.items()
+        for task in TASKS
+        if believed.get(task, "nothing") != beliefs.ledger[task]
+    ]
+
+
+def belief_lines(beliefs: Beliefs) -> list[str]:
+    """The comparison as a table; what differs from the ledger is marked."""
+    rows = [("the ledger says", *(beliefs.ledger[task] for task in TASKS))]
+    for agent, believed in beliefs.believed.items():
+        told = [believed.get(task, "nothing") for task in TASKS]
+        cells = [
+            word if word == beliefs.ledger[task] else f"{word} (!)"
+            for task, word in zip(TASKS, told, strict=True)
+        ]
+        rows.append((f"{agent} believes", *cells))
+    rows.append(("truly", *(beliefs.truth[task] for task in TASKS)))
+    return output.table((f"{beliefs.moment}, seq {beliefs.seq}", *TASKS), rows)
+
+
+def table_lines(played: Iterable[Played]) -> list[str]:
+    """The closing table."""
+    rows = [
+        (one.form, one.board, len(one.outcome.corrupt), one.outcome.rejected, one.outcome.rereads)
+        for one in played
+    ]
+    headers = ("FORM", "BOARD", "CORRUPT WRITES ACCEPTED", "WRITES REJECTED", "KEYS RE-READ")
+    return output.table(headers, rows, right=headers[2:])
+
+
+def audit_lines(one: Corruption) -> list[str]:
+    """What an accepted write claimed, what was so, what lay behind it, what would have stopped it."""
+    held = f"revision {one.held} of it" if one.held is not None else "an older revision of it or none"
+    behind = f"its writer had seen {held}; revision {one.current} stood"
+    if one.compaction is not None:
+        behind += f"; its compaction at seq {one.compaction} had taken everything from its view"
+    stopped = ", ".join(one.stopped_by) or "nothing"
+    return [
+        output.visible(
+            f"entry:{one.seq}  {one.writer} wrote {one.key} = {one.said}; truly it had {one.truly.status}"
+        ),
+        output.visible(f"  behind it: {behind}"),
+        output.visible(f"  the default policy would have refused it: {stopped}"),
+    ]

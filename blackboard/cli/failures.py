@@ -1,0 +1,90 @@
+"""What went wrong, told so that the next step is clear, and the code to exit with."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from blackboard.cli import describe, output
+from blackboard.errors import BlackboardError, WriteRejected
+
+UNEXPECTED = 2
+_STREAMS = {"log", "follow"}
+
+
+def report(error: Exception, argv: Sequence[str]) -> int:
+    """Tell of `error` on stderr, or with `--json` as the problem document on stdout; return the exit code.
+
+    Commands that print a stream keep stdout for its lines: there the document goes to stderr.
+    """
+    if "--debug" in argv:
+        traceback.print_exception(error, file=sys.stderr)
+    if not isinstance(error, BlackboardError):
+        shown = output.visible(f"{type(error).__name__}: {error}")
+        output.note(f"unexpected failure: {shown}")
+        if "--debug" not in argv:
+            output.note("run it again with --debug for the traceback")
+        return UNEXPECTED
+    if "--json" in argv:
+        click.echo(document(error), err=_STREAMS.intersection(argv[:1]) != set())
+    else:
+        tell(error)
+    return error.exit_code
+
+
+def document(error: BlackboardError) -> str:
+    """The RFC 9457 problem document that a server would have sent."""
+    import msgspec
+
+    from blackboard.server.problems import problem
+
+    _, _, body = problem(error)
+    return output.json_text(msgspec.Raw(body))
+
+
+def tell(error: BlackboardError) -> None:
+    """The error in lines on stderr: code, detail, evidence, remedy, the notes added to it, standing."""
+    logged = "" if error.seq is None else f", logged as seq {error.seq}"
+    kind = "rejected" if isinstance(error, WriteRejected) else "error"
+    head = click.style(f"{kind}: {error.code}", fg="red", bold=True)
+    output.note(f"{head}{logged}")
+    if isinstance(error, WriteRejected) and error.rules:
+        for line in describe.rejection_lines(error.rules, error.remedy):
+            output.note(f"  {line}")
+    else:
+        output.note(f"  {output.visible(error.detail)}")
+    for added in getattr(error, "__notes__", ()):
+        output.note(f"  {added}")
+    context(error)
+
+
+def context(reply: Any) -> None:
+    """What a reply tells beside its answer, where it tells something: on stderr."""
+    standing = reply.standing
+    if standing is not None and standing.state != "active":
+        output.note(_standing(standing))
+    for signal in reply.signals:
+        where = f" on {signal.key}" if signal.key else ""
+        output.note(output.visible(f"signal: {signal.name} ({signal.effect}), {signal.agent}{where}"))
+    for notice in reply.notices:
+        output.note(
+            output.visible(f"notice: {notice.about} {notice.what} at seq {notice.seq}: {notice.detail}")
+        )
+    for moved in reply.moved:
+        output.note(output.visible(f"moved: {moved.key} is at revision {moved.revision}, by {moved.writer}"))
+    if reply.guarantee is not None and not reply.guarantee.intact:
+        output.note(f"guarantee: this board's policy switches off {', '.join(reply.guarantee.off)}")
+
+
+def _standing(standing: Any) -> str:
+    parts = [f"standing: {standing.state} since seq {standing.since}"]
+    parts += [text for text in (standing.why, standing.may) if text]
+    if standing.owed:
+        parts.append(f"{output.counted(standing.owed, 'key')} to read again")
+    if standing.clear:
+        parts.append(f"clear it with {standing.clear}")
+    return output.visible("; ".join(parts))

@@ -1,0 +1,219 @@
+"""Where a command goes, and as whom: a server or a file, chosen once from flags, environment and settings."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shlex
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+
+import blackboard
+from blackboard import config
+from blackboard.cli import output
+from blackboard.cli.demo import BOARDS as DEMO_BOARDS
+from blackboard.cli.demo import FILE as DEMO_FILE
+from blackboard.errors import BlackboardError
+
+if TYPE_CHECKING:
+    from blackboard.client import Board
+    from blackboard.config import Settings
+
+ROLES = ("agent", "operator", "auditor")
+_REACH_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server (`token`) or a database; `found` tells how it was found where nobody named it."""
+
+    url: str
+    token: str | None = None
+    found: str | None = None
+
+    @property
+    def is_server(self) -> bool:
+        """Whether it is reached over HTTP."""
+        return self.url.startswith(("http://", "https://"))
+
+    @property
+    def file(self) -> Path | None:
+        """The SQLite file, where it is one."""
+        prefix = "sqlite:///"
+        return Path(self.url.removeprefix(prefix)) if self.url.startswith(prefix) else None
+
+
+@dataclass(frozen=True)
+class Session:
+    """One run of one command.
+
+    `acts` are the roles that may run it; the first, unless it is `agent`, is who acts on a file when
+    nobody is named. `demo`: without a target, a board of the demo is looked for in the demo's file too.
+    """
+
+    acts: tuple[str, ...] = ()
+    demo: bool = True
+    flags: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def json(self) -> bool:
+        """Whether the answer is for a program."""
+        return bool(self.flags.get("json"))
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings, with what the command line says laid over them."""
+        named = {name: self.flags.get(name) for name in ("state_dir", "db")}
+        return config.load(named, file=self.flags.get("config"))
+
+    @cached_property
+    def board(self) -> str:
+        """The board that was named."""
+        name = self.flags.get("board") or os.environ.get("BLACKBOARD_BOARD")
+        if not name:
+            raise click.UsageError("name a board: --board NAME, or BLACKBOARD_BOARD in the environment")
+        return str(name)
+
+    @cached_property
+    def target(self) -> Target:
+        """Where the command goes: what a flag names, the environment's server, a local server, the file."""
+        if self.flags.get("db") and self.flags.get("server"):
+            raise click.UsageError("--db names a file and --server a server: give one of them")
+        server = self.flags.get("server") or (
+            not self.flags.get("db") and os.environ.get("BLACKBOARD_SERVER")
+        )
+        if server:
+            return Target(server.rstrip("/"), self._token(server.rstrip("/")))
+        if self.flags.get("db"):
+            return Target(str(self.settings.db))
+        return self._found()
+
+    def in_demo(self, target: Target) -> Target | None:
+        """The demo's file, where nobody named a target and the board is one of its boards."""
+        path = Path(str(self.settings.state_dir)) / DEMO_FILE
+        known = self.demo and self.flags.get("board") in DEMO_BOARDS and path.exists()
+        if target.found is None or not known:
+            return None
+        return Target(f"sqlite:///{path}", found=f"the demo's file {path}")
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """Who acts on a file, as `connect` takes it: one of agent, operator and auditor."""
+        named = {role: self.flags[role] for role in ROLES if self.flags.get(role)}
+        if len(named) > 1:
+            raise click.UsageError(
+                f"one identity acts at a time; got {', '.join(f'--{role}' for role in named)}"
+            )
+        if not named:
+            named = self._identity_from_environment()
+        for role in named:
+            if role not in self.acts:
+                wanted = " or ".join(f"--{role}" for role in self.acts)
+                raise click.UsageError(f"this command acts as {wanted} NAME, not as --{role}")
+        return named
+
+    def again(self, command: str, *arguments: str) -> str:
+        """The command line that goes on from this one, at the same place and as the same caller."""
+        named = [
+            part
+            for option in ("board", *ROLES, "db", "server", "state_dir", "config")
+            if (value := self.flags.get(option))
+            for part in (f"--{option.replace('_', '-')}", str(value))
+        ]
+        return shlex.join(["blackboard", *command.split(), *arguments, *named])
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[Board]:
+        """A connection to the board, closed when the block ends."""
+        target = self.target
+        if (there := self.in_demo(target)) and not await self._has_board(target):
+            target = there
+        async with await blackboard.connect(target.url, **self._arguments(target)) as board:
+            yield board
+
+    def _arguments(self, target: Target) -> dict[str, Any]:
+        arguments: dict[str, Any] = {"board": self.board if "board" in self.flags else None}
+        if not target.is_server:
+            return arguments | self.identity
+        for role in ROLES:
+            if self.flags.get(role):
+                raise click.UsageError(
+                    f"over HTTP the token says who acts, so --{role} goes with --db only; "
+                    f"make a token with `blackboard token create {role} NAME` and give it as --token"
+                )
+        return arguments | {"token": target.token}
+
+    async def _has_board(self, target: Target) -> bool:
+        if target.file is not None and not target.file.exists():
+            return False
+        try:
+            async with await blackboard.connect(target.url, **self._arguments(target)) as board:
+                await board.get_board()
+        except BlackboardError:
+            return False
+        return True
+
+    def _identity_from_environment(self) -> dict[str, str]:
+        for role in self.acts:
+            if name := os.environ.get(f"BLACKBOARD_{role.upper()}"):
+                return {role: name}
+        if self.acts[0] == "agent":
+            raise click.UsageError(
+                "say which agent acts: --agent NAME, or BLACKBOARD_AGENT in the environment"
+            )
+        return {self.acts[0]: _user()}
+
+    def _token(self, url: str) -> str | None:
+        token = self.flags.get("token") or os.environ.get("BLACKBOARD_TOKEN")
+        if token:
+            return str(token)
+        local = self._local_server()
+        return local.token if local and _same_place(local.url, url) else None
+
+    def _found(self) -> Target:
+        local = self._local_server()
+        if local:
+            token = self.flags.get("token") or os.environ.get("BLACKBOARD_TOKEN") or local.token
+            return Target(local.url, token, found=f"the local server {local.url}")
+        return Target(str(self.settings.db), found=f"the file of {self.settings.db}")
+
+    def _local_server(self) -> Target | None:
+        from blackboard.server.discovery import find_server, read_operator_token
+
+        state = str(self.settings.state_dir)
+        running = find_server(state)
+        if running is None or not _answers(running.url):
+            return None
+        return Target(running.url, read_operator_token(state))
+
+
+def _answers(url: str) -> bool:
+    # A file outlives a server that was killed: only one that can be reached counts.
+    place = urlsplit(url)
+    try:
+        with socket.create_connection((place.hostname or "", place.port or 80), timeout=_REACH_SECONDS):
+            return True
+    except OSError:
+        return False
+
+
+def _same_place(one: str, other: str) -> bool:
+    local = {"localhost": "127.0.0.1", "::1": "127.0.0.1"}
+    first, second = urlsplit(one), urlsplit(other)
+    names = [local.get(place.hostname or "", place.hostname) for place in (first, second)]
+    return names[0] == names[1] and first.port == second.port
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return output.visible(str(os.getuid()))
