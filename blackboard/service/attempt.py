@@ -56,6 +56,7 @@ class Attempt:
         "_board",
         "_context",
         "_decided",
+        "_earlier",
         "_fetcher",
         "_limiter",
         "_name",
@@ -79,6 +80,7 @@ class Attempt:
         self._limiter = limiter
         self._now = max(context.clock(), tip.recorded_at)
         self._decided: list[_Decided] = []
+        self._earlier: dict[tuple[str, str], list[Row]] = {}
         self._rereads = 0
         self._fetcher = Fetcher(context, name)
         self.start = self.tip = tip
@@ -90,32 +92,52 @@ class Attempt:
 
     async def decide(self, batch: Sequence[Pending], known: Sequence[Pending]) -> None:
         """Decide the batch. `known` are those of its commands to be looked for in the log first."""
-        earlier = await self._look_up(known)
+        await self._look_up(known)
         for index, pending in enumerate(batch):
             if index % BREATH == BREATH - 1:
                 await asyncio.sleep(0)
             key = (pending.actor, pending.command_id)
             if key in self.bound:
                 self.deferred.append(pending)
-                continue
-            rows = earlier.get(key)
-            if rows:
+            elif rows := self._earlier.get(key):
                 await self._answer(pending, rows)
-                self.bound.add(key)
             else:
-                await self._judge(pending, batch, index)
+                await self._take(pending, batch, index)
         self._seal()
 
-    async def _look_up(self, known: Sequence[Pending]) -> dict[tuple[str, str], list[Row]]:
-        if not known:
-            return {}
-        pairs = {(pending.actor, pending.command_id) for pending in known}
-        store = self._context.store
-        found = await asyncio.gather(*(store.command(self._name, actor, key) for actor, key in pairs))
-        return dict(zip(pairs, found, strict=True))
+    async def _look_up(self, pendings: Sequence[Pending]) -> None:
+        """Find out which of these commands are in the log."""
+        if pendings:
+            pairs = {(pending.actor, pending.command_id) for pending in pendings}
+            command = self._context.store.command
+            found = await asyncio.gather(*(command(self._name, actor, key) for actor, key in pairs))
+            self._earlier.update(zip(pairs, found, strict=True))
+
+    async def _take(self, pending: Pending, batch: Sequence[Pending], index: int) -> None:
+        """Decide one command, and fold what it appends."""
+        judged = await self._judge(pending, batch, index)
+        appends = isinstance(judged, Decision) and judged.drafts
+        if pending.keyed and not appends and (rows := await self._bound_before(pending)):
+            await self._answer(pending, rows)
+        elif isinstance(judged, BlackboardError):
+            self.answers.append((pending, judged))
+        else:
+            try:
+                self._fold(pending, judged)
+            except Exception as error:
+                log.exception("board %s: folding %s failed", self._name, pending.command_id)
+                raise Spoilt(pending) from error
+
+    async def _bound_before(self, pending: Pending) -> list[Row]:
+        """The rows of the key's first command, for one that appends nothing: no index would find it out."""
+        key = (pending.actor, pending.command_id)
+        if key not in self._earlier:
+            await self._look_up([pending])
+        return self._earlier[key]
 
     async def _answer(self, pending: Pending, rows: Sequence[Row]) -> None:
         """Answer from the log a command that is in it."""
+        self.bound.add((pending.actor, pending.command_id))
         first = rows[0]
         if first.salt is not None and (
             canonical.request_digest(first.salt, pending.prepared.canonical) != first.request_digest
@@ -142,7 +164,9 @@ class Attempt:
         self._context.metrics.failures += 1
         return unexpected()
 
-    async def _judge(self, pending: Pending, batch: Sequence[Pending], index: int) -> None:
+    async def _judge(
+        self, pending: Pending, batch: Sequence[Pending], index: int
+    ) -> Decision | BlackboardError:
         board, principal, prepared = self._board, pending.principal, pending.prepared
         try:
             needed = needs(board, principal, prepared)
@@ -152,16 +176,11 @@ class Attempt:
             )
             self._throttle(pending, decision)
         except BlackboardError as error:
-            self.answers.append((pending, error))
+            return error
         except Exception:
             log.exception("board %s: deciding %s failed", self._name, type(prepared.command).__name__)
-            self.answers.append((pending, self._fault()))
-        else:
-            try:
-                self._fold(pending, decision)
-            except Exception as error:
-                log.exception("board %s: folding %s failed", self._name, type(prepared.command).__name__)
-                raise Spoilt(pending) from error
+            return self._fault()
+        return decision
 
     def _throttle(self, pending: Pending, decision: Decision) -> None:
         """Let a refusal through to the log only at the rate allowed; nothing is folded before."""

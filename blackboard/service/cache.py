@@ -1,6 +1,7 @@
 """The boards that are in memory: a bounded number, least recently used first to go.
 
-A board that is at work, followed or being saved stays; an evicted one is loaded again as it was.
+A board that is at work, followed or being saved stays, so that there may be more of them for a while; an
+evicted one is loaded again as it was.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ class Cache:
             canonical.check_identifier(name, member="board", max_bytes=BOARD_NAME_BYTES)
             self._context.metrics.cache_misses += 1
             live = self._boards[name] = LiveBoard(self._context, name, self.release)
-            self._shrink()
         loop = asyncio.get_running_loop()
         live.used = loop.time()
         if self._sweep is None:
@@ -67,9 +67,7 @@ class Cache:
     def _shrink(self) -> None:
         surplus = len(self._boards) - self._context.settings.live_boards
         if surplus > 0:
-            # The newest is never a candidate: whoever asked for it is about to use it.
-            *others, _newest = self._boards.values()
-            self._evict([live for live in others if not live.busy][:surplus])
+            self._evict([live for live in self._boards.values() if not live.busy][:surplus])
 
     def _evict_idle(self) -> None:
         loop = asyncio.get_running_loop()

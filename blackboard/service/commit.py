@@ -180,7 +180,7 @@ def _mark(working: WorkingBoard, batch: Sequence[Pending], conflict: Exception) 
 async def _one_by_one(
     working: WorkingBoard, batch: Sequence[Pending], error: BlackboardError
 ) -> list[Pending]:
-    """Commit each command alone. Where the store is in trouble twice in a row, the rest is not tried."""
+    """Commit each command alone. Where two in a row fail and the store is silent, the rest is not tried."""
     if len(batch) == 1:
         _fail(batch, error)
         return []
@@ -189,7 +189,7 @@ async def _one_by_one(
     for index, pending in enumerate(batch):
         deferred += await commit(working, [pending])
         troubles = troubles + 1 if _in_trouble(pending) else 0
-        if troubles == 2:
+        if troubles >= 2 and not await _answers(working):
             _fail(batch[index + 1 :], error)
             break
     return deferred
@@ -200,6 +200,15 @@ def _in_trouble(pending: Pending) -> bool:
     if future.cancelled() or not future.done():
         return False
     return isinstance(future.exception(), (Unavailable, IntegrityFailure))
+
+
+async def _answers(working: WorkingBoard) -> bool:
+    """Whether the store answers at all."""
+    try:
+        await working.context.store.tip(working.name)
+    except BlackboardError:
+        return False
+    return True
 
 
 def _told(working: WorkingBoard, error: Exception) -> BlackboardError:

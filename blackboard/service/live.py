@@ -75,7 +75,7 @@ class LiveBoard:
         """Ask the board as it is committed; waits for the commit in flight. Raises what `question` raises."""
         working = self.working
         if self._task is None and working.board is not None and not working.context.shared:
-            return question(working.board)
+            return _answered(question, working.board)
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._questions.append(_Question(question, future))
         self._wake()
@@ -159,16 +159,23 @@ class LiveBoard:
         self._questions.clear()
 
 
+def _answered(question: Callable[[Board], T], board: Board) -> T:
+    try:
+        return question(board)
+    except BlackboardError:
+        raise
+    except Exception as error:
+        log.exception("a question to board %s failed", board.name)
+        raise unexpected() from error
+
+
 def _put(question: _Question, board: Board) -> None:
     if question.future.done():
         return
     try:
-        question.future.set_result(question.ask(board))
+        question.future.set_result(_answered(question.ask, board))
     except BlackboardError as error:
         question.future.set_exception(error)
-    except Exception:
-        log.exception("a question to board %s failed", board.name)
-        question.future.set_exception(unexpected())
 
 
 def _raise(question: _Question, error: BlackboardError) -> None:

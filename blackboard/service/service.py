@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
@@ -133,7 +133,9 @@ class Service:
             return await queries.events(self.store, board, query)
         return await queries.board(self._live(board), self.store, principal, query, call)
 
-    async def follow(self, board: str, principal: Principal, after: int = 0) -> AsyncIterator[Row | CaughtUp]:
+    async def follow(
+        self, board: str, principal: Principal, after: int = 0
+    ) -> AsyncGenerator[Row | CaughtUp, None]:
         """Every row after `after`, in order, each once: those there are, `CaughtUp`, then live.
 
         Ends when the service closes. Raises `UnknownBoard`, `BeyondHead`, `Unavailable`.

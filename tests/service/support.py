@@ -16,7 +16,7 @@ from blackboard.messages.principal import Call, Principal
 from blackboard.projections import snapshot
 from blackboard.projections.board import Board
 from blackboard.projections.evolve import evolve
-from blackboard.service import Service
+from blackboard.service import NO_CALL, Service
 from blackboard.store.contract import BoardRow, CommandTaken, Loaded, SeqTaken, StoredToken
 
 BOARD = "release"
@@ -193,12 +193,26 @@ def service_over(store: LogStore, **settings: Any) -> Service:
     return Service(store, Settings(**settings), auto_open=True, shared=shared)
 
 
+async def do(
+    service: Service, who: Principal, command: ask.Command, call: Call = NO_CALL, board: str = BOARD
+) -> Any:
+    """Carry out one command."""
+    return await service.execute(board, who, command, call)
+
+
 async def opened(store: LogStore | None = None, **settings: Any) -> tuple[Service, LogStore]:
     """A service with a board, opened by the operator."""
     store = store if store is not None else LogStore()
     service = service_over(store, **settings)
     await service.execute(BOARD, OPERATOR, ask.OpenBoard())
     return service, store
+
+
+async def appending(store: LogStore) -> None:
+    """Wait until an append hangs at the gate."""
+    async with asyncio.timeout(5):
+        while not store.appending:  # noqa: ASYNC110 - the store is a double, and tells nobody
+            await asyncio.sleep(0)
 
 
 async def settled(*calls: Any) -> list[Any]:

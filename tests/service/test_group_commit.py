@@ -13,8 +13,10 @@ from tests.service.support import (
     OPERATOR,
     LogStore,
     agent,
+    appending,
     check_log,
     codes,
+    do,
     folded,
     live_bytes,
     opened,
@@ -25,18 +27,9 @@ from tests.service.support import (
 )
 
 
-async def held(store: LogStore, appends: int = 1) -> None:
-    """Wait until so many appends hang at the gate."""
-    async with asyncio.timeout(5):
-        while store.appending < appends:
-            await asyncio.sleep(0)
-
-
 async def test_commands_that_arrive_at_once_share_one_commit() -> None:
     service, store = await opened()
-    outcomes = await settled(
-        *(service.execute(BOARD, agent(f"a{n}"), write(f"k{n}", 1)) for n in range(64))
-    )
+    outcomes = await settled(*(do(service, agent(f"a{n}"), write(f"k{n}", 1)) for n in range(64)))
     assert codes(outcomes) == ["ok"] * 64
     assert store.appends == [1, 64]
     assert [reply.seq for reply in outcomes] == list(range(2, 66))
@@ -46,11 +39,9 @@ async def test_commands_that_arrive_at_once_share_one_commit() -> None:
 async def test_what_arrives_during_a_commit_goes_into_the_next_one() -> None:
     service, store = await opened()
     store.gate = asyncio.Event()
-    first = asyncio.create_task(service.execute(BOARD, agent("a"), write("k0", 1)))
-    await held(store)
-    others = [
-        asyncio.create_task(service.execute(BOARD, agent("a"), write(f"k{n}", 1))) for n in range(1, 20)
-    ]
+    first = asyncio.create_task(do(service, agent("a"), write("k0", 1)))
+    await appending(store)
+    others = [asyncio.create_task(do(service, agent("a"), write(f"k{n}", 1))) for n in range(1, 20)]
     await asyncio.sleep(0)
     assert store.appending == 1  # one commit in flight, however many wait
     store.gate.set()
@@ -61,10 +52,10 @@ async def test_what_arrives_during_a_commit_goes_into_the_next_one() -> None:
 async def test_a_batch_is_decided_in_order_of_arrival() -> None:
     service, store = await opened()
     outcomes = await settled(
-        service.execute(BOARD, agent("a"), write("k", 1)),
-        service.execute(BOARD, agent("b"), write("k", 2)),
-        service.execute(BOARD, agent("b"), read("k")),
-        service.execute(BOARD, agent("b"), write("k", 2)),
+        do(service, agent("a"), write("k", 1)),
+        do(service, agent("b"), write("k", 2)),
+        do(service, agent("b"), read("k")),
+        do(service, agent("b"), write("k", 2)),
     )
     assert codes(outcomes) == ["ok", "unseen-revision", "ok", "ok"]
     assert len(store.appends) == 2
@@ -73,15 +64,15 @@ async def test_a_batch_is_decided_in_order_of_arrival() -> None:
 
 async def test_a_long_queue_is_committed_in_batches_of_bounded_size() -> None:
     service, store = await opened(batch_events=10)
-    await asyncio.gather(*(service.execute(BOARD, agent("a"), write(f"k{n}", 1)) for n in range(35)))
+    await asyncio.gather(*(do(service, agent("a"), write(f"k{n}", 1)) for n in range(35)))
     assert store.appends == [1, 10, 10, 10, 5]
 
 
 async def test_a_query_waits_for_the_commit_in_flight() -> None:
     service, store = await opened()
     store.gate = asyncio.Event()
-    writing = asyncio.create_task(service.execute(BOARD, agent("a"), write("k", 1)))
-    await held(store)
+    writing = asyncio.create_task(do(service, agent("a"), write("k", 1)))
+    await appending(store)
     asking = asyncio.create_task(service.query(BOARD, AUDITOR, ask.GetLedger()))
     await asyncio.sleep(0.01)
     assert not asking.done()
@@ -94,8 +85,8 @@ async def test_nothing_of_a_commit_that_fails_is_shown() -> None:
     service, store = await opened()
     store.gate = asyncio.Event()
     store.faults = [(Unavailable("the disk is full"), False)]
-    writing = asyncio.create_task(service.execute(BOARD, agent("a"), write("k", 1)))
-    await held(store)
+    writing = asyncio.create_task(do(service, agent("a"), write("k", 1)))
+    await appending(store)
     asking = asyncio.create_task(service.query(BOARD, AUDITOR, ask.GetLedger()))
     await asyncio.sleep(0)
     store.gate.set()
@@ -106,10 +97,10 @@ async def test_nothing_of_a_commit_that_fails_is_shown() -> None:
 async def test_a_caller_that_stops_waiting_does_not_stop_the_commit() -> None:
     service, store = await opened()
     store.gate = asyncio.Event()
-    writing = asyncio.create_task(service.execute(BOARD, agent("a"), write("k", 1)))
+    writing = asyncio.create_task(do(service, agent("a"), write("k", 1)))
     queued = None
-    await held(store)
-    queued = asyncio.create_task(service.execute(BOARD, agent("a"), write("l", 1)))
+    await appending(store)
+    queued = asyncio.create_task(do(service, agent("a"), write("l", 1)))
     await asyncio.sleep(0)
     writing.cancel()
     queued.cancel()
@@ -122,14 +113,14 @@ async def test_a_caller_that_stops_waiting_does_not_stop_the_commit() -> None:
 async def test_closing_finishes_what_was_taken_and_takes_no_more() -> None:
     service, store = await opened()
     store.gate = asyncio.Event()
-    calls = [asyncio.create_task(service.execute(BOARD, agent("a"), write(f"k{n}", 1))) for n in range(5)]
-    await held(store)
-    late = asyncio.create_task(service.execute(BOARD, agent("b"), write("late", 1)))
+    calls = [asyncio.create_task(do(service, agent("a"), write(f"k{n}", 1))) for n in range(5)]
+    await appending(store)
+    late = asyncio.create_task(do(service, agent("b"), write("late", 1)))
     await asyncio.sleep(0)
     closing = asyncio.create_task(service.close())
     await asyncio.sleep(0)
     with pytest.raises(Unavailable, match="closing"):
-        await service.execute(BOARD, agent("a"), write("k9", 1))
+        await do(service, agent("a"), write("k9", 1))
     with pytest.raises(Unavailable, match="closing"):
         await service.query(None, OPERATOR, ask.ListBoards())
     assert not closing.done()
@@ -141,7 +132,7 @@ async def test_closing_finishes_what_was_taken_and_takes_no_more() -> None:
 
 async def test_too_many_waiting_commands_are_turned_away_with_advice() -> None:
     service, store = await opened(pending_commands=3)
-    outcomes = await settled(*(service.execute(BOARD, agent("a"), write(f"k{n}", 1)) for n in range(5)))
+    outcomes = await settled(*(do(service, agent("a"), write(f"k{n}", 1)) for n in range(5)))
     assert codes(outcomes) == ["ok", "ok", "ok", "unavailable", "unavailable"]
     assert outcomes[3].members == {"limit": 3, "retry_after": 1}
     assert len(store.logs[BOARD]) == 4
@@ -151,9 +142,9 @@ async def test_a_command_that_is_refused_outright_leaves_no_trace() -> None:
     service, store = await opened()
     before = await live_bytes(service)
     outcomes = await settled(
-        service.execute(BOARD, agent("new"), ask.WriteBatch(writes=[])),
-        service.execute(BOARD, agent("new"), ask.ReadProposals()),
-        service.execute(BOARD, agent("new"), ask.AcceptProposal(proposal="proposal:9")),
+        do(service, agent("new"), ask.WriteBatch(writes=[])),
+        do(service, agent("new"), ask.ReadProposals()),
+        do(service, agent("new"), ask.AcceptProposal(proposal="proposal:9")),
     )
     assert codes(outcomes) == ["malformed", "ok", "unknown-proposal"]
     assert await live_bytes(service) == before == folded(store.logs[BOARD])
@@ -162,9 +153,9 @@ async def test_a_command_that_is_refused_outright_leaves_no_trace() -> None:
 async def test_errors_are_raised_only_once_what_they_rest_on_is_committed() -> None:
     service, store = await opened()
     store.gate = asyncio.Event()
-    first = asyncio.create_task(service.execute(BOARD, agent("a"), ask.EndTurn(turn=3)))
-    second = asyncio.create_task(service.execute(BOARD, agent("a"), ask.EndTurn(turn=2)))
-    await held(store)
+    first = asyncio.create_task(do(service, agent("a"), ask.EndTurn(turn=3)))
+    second = asyncio.create_task(do(service, agent("a"), ask.EndTurn(turn=2)))
+    await appending(store)
     await asyncio.sleep(0.01)
     assert not second.done()
     store.gate.set()
@@ -174,8 +165,8 @@ async def test_errors_are_raised_only_once_what_they_rest_on_is_committed() -> N
 async def test_one_board_in_trouble_does_not_hold_up_another() -> None:
     service, store = await opened()
     store.gate = asyncio.Event()
-    stuck = asyncio.create_task(service.execute(BOARD, agent("a"), write("k", 1)))
-    await held(store)
+    stuck = asyncio.create_task(do(service, agent("a"), write("k", 1)))
+    await appending(store)
     gate, store.gate = store.gate, None
     assert (await service.execute("other", agent("a"), write("k", 1))).seq == 2
     gate.set()
@@ -186,7 +177,7 @@ async def test_the_first_command_opens_a_board_only_where_that_is_allowed() -> N
     store = LogStore()
     strict = Service(store, service_over(store).settings)
     with pytest.raises(UnknownBoard):
-        await strict.execute(BOARD, agent("a"), write("k", 1), NO_CALL)
+        await do(strict, agent("a"), write("k", 1), NO_CALL)
     assert store.logs[BOARD] == []
     assert (await service_over(store).execute(BOARD, agent("a"), write("k", 1))).seq == 2
     assert [row.kind for row in store.logs[BOARD]] == ["board.opened", "entry.written"]
@@ -198,16 +189,16 @@ async def test_concurrent_first_requests_load_a_board_once() -> None:
     await asyncio.gather(
         service.query(BOARD, AUDITOR, ask.GetBoard()),
         service.query(BOARD, AUDITOR, ask.GetAgents()),
-        *(service.execute(BOARD, agent("a"), write(f"k{n}", 1)) for n in range(5)),
+        *(do(service, agent("a"), write(f"k{n}", 1)) for n in range(5)),
     )
     assert store.loads == [BOARD]
 
 
 async def test_a_rejection_is_logged_and_raised_with_its_context() -> None:
     service, store = await opened()
-    await service.execute(BOARD, agent("a"), write("k", 1))
+    await do(service, agent("a"), write("k", 1))
     with pytest.raises(UnseenRevision) as caught:
-        await service.execute(BOARD, agent("b"), write("k", 2))
+        await do(service, agent("b"), write("k", 2))
     assert store.logs[BOARD][-2].kind == "write.rejected"
     assert (caught.value.seq, caught.value.head) == (4, 4)
     assert [signal.name for signal in caught.value.signals] == ["revision-break"]
@@ -226,7 +217,7 @@ async def test_ids_of_commands_sort_by_time_and_times_never_decrease() -> None:
     times = iter([5_000_000, 3_000_000, 9_000_000, *[9_500_000] * 100])
     service = Service(store, service_over(store).settings, auto_open=True, clock=lambda: next(times))
     for name in ("a", "b", "c"):
-        await service.execute(BOARD, agent(name), write(name, 1))
+        await do(service, agent(name), write(name, 1))
     stamps = [row.recorded_at for row in store.logs[BOARD]]
     assert stamps == sorted(stamps)
     ids = [row.command_id for row in store.logs[BOARD] if row.request_digest]
