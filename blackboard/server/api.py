@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable
 from time import perf_counter
 from typing import Final, cast
 
@@ -30,7 +31,7 @@ from blackboard.server.stream import Streams, Wanted
 from blackboard.server.tokens import Tokens
 from blackboard.service import Service
 
-__all__ = ["Api", "raw_path", "respond"]
+__all__ = ["Api", "raw_path"]
 
 log = logging.getLogger("blackboard.server")
 
@@ -62,11 +63,15 @@ class Api:
         """One exchange. Whatever happens, the answer is a reply or a problem document."""
         began = perf_counter()
         name = _ELSEWHERE
+        response: Response | None
         try:
             found = self._routes.find(raw_path(scope))
-            endpoint = _endpoint(found, scope["method"])
-            name = endpoint.operation.name
-            response = await self._answer(endpoint, found.params, scope, receive, send)
+            if scope["method"] == "OPTIONS":
+                response = 204, [(b"allow", ", ".join(_allowed(found)).encode())], b""
+            else:
+                endpoint = _endpoint(found, scope["method"])
+                name = endpoint.operation.name
+                response = await self._answer(endpoint, found.params, scope, receive, send)
         except (BlackboardError, HttpProblem) as error:
             response = problem(error)
         except request.Gone:
@@ -77,44 +82,46 @@ class Api:
             log.exception("%s failed", name)
             response = unexpected()
         if response is not None:
-            await respond(send, response)
-            self._counts.observe(name, response[0], perf_counter() - began)
+            status, headers, body = response
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            await send({"type": "http.response.body", "body": body})
+            self._counts.observe(name, status, perf_counter() - began)
 
     async def _answer(
         self, endpoint: Endpoint, params: dict[str, str], scope: Scope, receive: Receive, send: Send
     ) -> Response | None:
         head = request.head(scope)
-        principal = await self._tokens.authenticate(request.bearer(head))
-        operation = endpoint.operation
-        call = request.call(head, appends=operation.appends)
+        secret = request.bearer(head)
+        principal = self._tokens.known(secret) or await self._tokens.authenticate(secret)
+        call = request.call(head, appends=endpoint.operation.appends)
         body = b""
         if endpoint.takes_body:
-            request.check_json(head)
-            body = await request.read_body(receive, head, self._limits.command_bytes)
+            request.check_body(head, self._limits.command_bytes)
+            first = await receive()
+            body = first.get("body", b"")
+            if first.get("more_body") or first["type"] != "http.request":
+                body = await request.read_on(receive, first, self._limits.command_bytes)
         message = endpoint.message(params, scope["query_string"], body)
         board = params.get("board")
         if board is not None:
             canonical.check_identifier(board, member="board", max_bytes=self._limits.identifier_bytes)
         if isinstance(message, ask.Follow):
             after = request.resume_after(head, message.after)
-            wanted = Wanted(cast(str, board), after, principal, request.bearer(head))
+            wanted = Wanted(cast(str, board), after, principal, secret)
             await self._streams.serve(wanted, receive, send)
             return None
         reply = await self._ask(endpoint, board, principal, message, call)
         self._watch(board, reply)
         return _response(reply, principal, head)
 
-    async def _ask(
+    def _ask(
         self, endpoint: Endpoint, board: str | None, principal: Principal, message: ask.Message, call: Call
-    ) -> msgspec.Struct:
+    ) -> Awaitable[msgspec.Struct]:
         if endpoint.is_token:
-            return await self._tokens.execute(principal, cast(ask.TokenCommand, message))
+            return self._tokens.execute(principal, cast(ask.TokenCommand, message))
         if endpoint.is_query:
-            answer: msgspec.Struct = await self._service.query(
-                board, principal, cast(ask.Query, message), call
-            )
-            return answer
-        return await self._service.execute(cast(str, board), principal, cast(ask.Command, message), call)
+            return self._service.query(board, principal, cast(ask.Query, message), call)
+        return self._service.execute(cast(str, board), principal, cast(ask.Command, message), call)
 
     def _watch(self, board: str | None, reply: msgspec.Struct) -> None:
         """Remember which boards do not keep the whole guarantee: `/readyz` names them."""
@@ -133,13 +140,6 @@ def raw_path(scope: Scope) -> bytes:
     return raw if isinstance(raw, bytes) else scope["path"].encode("utf-8", "surrogateescape")
 
 
-async def respond(send: Send, response: Response) -> None:
-    """Send a whole response."""
-    status, headers, body = response
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
 def _endpoint(found: Found, method: str) -> Endpoint:
     endpoint = found.methods.get(method)
     if endpoint is not None:
@@ -149,15 +149,21 @@ def _endpoint(found: Found, method: str) -> Endpoint:
         endpoint = found.methods.get("GET")
         if endpoint is not None and endpoint.is_query:
             return endpoint
-    allowed = sorted(found.methods)
+    allowed = _allowed(found)
     raise HttpProblem(
         405,
         "method-not-allowed",
-        f"{method[:20]} is not possible here; {' and '.join(allowed)} are",
+        f"{method[:20]} is not possible here, only {', '.join(allowed)}",
         headers=((b"allow", ", ".join(allowed).encode()),),
         member="method",
         limit=allowed,
     )
+
+
+def _allowed(found: Found) -> list[str]:
+    get = found.methods.get("GET")
+    head = ["HEAD"] if get is not None and get.is_query else []
+    return sorted([*found.methods, *head, "OPTIONS"])
 
 
 def _response(reply: msgspec.Struct, principal: Principal, head: Head) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Awaitable
 
 from starlette.types import ASGIApp
 
@@ -44,15 +45,15 @@ class Application:
         self._told.stopping = True
         self.streams.close()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One exchange; a lifespan is none of ours, and neither are websockets."""
-        if scope["type"] == "http":
-            if raw_path(scope).startswith(b"/v1"):
-                await self.api(scope, receive, send)
-            else:
-                with contextlib.suppress(Exception):  # it has been logged and answered
-                    await self._pages(scope, receive, send)
-        elif scope["type"] == "lifespan":
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """One exchange; no coroutine of its own, because this is the hot path."""
+        if scope["type"] == "http" and raw_path(scope).startswith(b"/v1"):
+            return self.api(scope, receive, send)
+        return self._page(scope, receive, send)
+
+    async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        with contextlib.suppress(Exception):  # it has been logged and answered
             await self._pages(scope, receive, send)
-        else:
-            raise RuntimeError(f"{scope['type']} is not served")

@@ -49,11 +49,11 @@ class Connection(HttpToolsProtocol):
                 431, "headers-too-large", f"the headers have more than {HEAD_BYTES} bytes", HEAD_BYTES
             )
             return
-        super().data_received(data)
+        HttpToolsProtocol.data_received(self, data)
 
     def on_message_begin(self) -> None:
         """A request has begun."""
-        super().on_message_begin()
+        HttpToolsProtocol.on_message_begin(self)
         self._in_head, self._received = True, 0
         if self.waiting_since is None:
             self.waiting_since = self.loop.time()
@@ -61,13 +61,13 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Its headers are complete."""
         self._in_head = False
-        super().on_headers_complete()
+        HttpToolsProtocol.on_headers_complete(self)
 
     def on_message_complete(self) -> None:
         """It is complete."""
         self.waiting_since = None
         self._received = 0
-        super().on_message_complete()
+        HttpToolsProtocol.on_message_complete(self)
 
     def pause_writing(self) -> None:
         """The client does not read."""
@@ -87,7 +87,9 @@ class Connection(HttpToolsProtocol):
         """End the connection, with a word where none is being said already."""
         if self.transport.is_closing():
             return
-        speaking = getattr(self.cycle, "response_started", False)  # there is no cycle before the first request
+        speaking = getattr(
+            self.cycle, "response_started", False
+        )  # there is no cycle before the first request
         if not speaking or self.cycle.response_complete:
             _, headers, body = problem(HttpProblem(status, code, detail, limit=limit))
             lines = [STATUS_LINE[status]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
@@ -20,9 +19,9 @@ __all__ = [
     "Send",
     "bearer",
     "call",
-    "check_json",
+    "check_body",
     "head",
-    "read_body",
+    "read_on",
     "resume_after",
 ]
 
@@ -44,7 +43,6 @@ _ONCE: Final = frozenset(
         b"last-event-id",
     }
 )
-_DIGITS: Final = re.compile(rb"[0-9]{1,16}\Z")
 _NO_CALL: Final = Call()
 
 
@@ -117,7 +115,7 @@ def resume_after(head: Head, after: int) -> int:
 
 def whole_number(raw: bytes, name: str) -> int:
     """A seq in a header. Raises `Malformed`."""
-    if _DIGITS.match(raw) is None or (number := int(raw)) > MAX_INTEGER:
+    if not raw.isdigit() or len(raw) > 16 or (number := int(raw)) > MAX_INTEGER:
         raise Malformed(
             f"{name} is a seq: an integer from 0 to {MAX_INTEGER}",
             member=name,
@@ -136,8 +134,14 @@ def _idempotency_key(raw: bytes) -> str:
     return key
 
 
-def check_json(head: Head) -> None:
-    """Refuse a body that says it is no JSON. One that says nothing is taken for JSON."""
+def check_body(head: Head, limit: int) -> None:
+    """Refuse, unread, a body that says it is too large, or no JSON; one that says nothing is taken for JSON.
+
+    Raises `TooLarge`, `HttpProblem`.
+    """
+    declared = head.get(b"content-length")
+    if declared is not None and (not declared.isdigit() or len(declared) > 15 or int(declared) > limit):
+        raise _too_large(declared[:32].decode("latin-1"), limit)
     kind = head.get(b"content-type")
     if kind is not None and kind != b"application/json" and not _means_json(kind):
         raise HttpProblem(
@@ -166,19 +170,11 @@ def _means_json(kind: bytes) -> bool:
     return name == b"application/json" and charsets <= {b"charset=utf-8", b'charset="utf-8"'}
 
 
-async def read_body(receive: Receive, head: Head, limit: int) -> bytes:
-    """The whole body. Raises `TooLarge` as soon as it is known to be, `Gone` when the client is."""
-    declared = head.get(b"content-length")
-    if declared is not None and (not declared.isdigit() or len(declared) > 15 or int(declared) > limit):
-        raise _too_large(declared[:32].decode("latin-1"), limit)
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    if message["type"] == "http.request" and not message.get("more_body", False) and len(body) <= limit:
-        return body
-    return await _read_on(receive, message, limit)
+async def read_on(receive: Receive, message: Message, limit: int) -> bytes:
+    """The whole body, of which `message` is the beginning.
 
-
-async def _read_on(receive: Receive, message: Message, limit: int) -> bytes:
+    Raises `TooLarge` as soon as it is known to be, `Gone` when the client is.
+    """
     body = bytearray()
     while message["type"] == "http.request":
         body += message.get("body", b"")
