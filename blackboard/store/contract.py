@@ -1,7 +1,9 @@
 """What a store is: the log in a database, and nothing that decides.
 
 One contract suite (`tests/contract/`) runs over every implementation. All methods may raise
-`Unavailable` (the database cannot answer; nothing was acknowledged).
+`Unavailable` (the database cannot answer; nothing was acknowledged), `IntegrityFailure` (what is stored
+is damaged) and `Malformed` (text with a lone surrogate, an integer beyond 64 bits). Reads see what is
+committed, never less than this store has appended, and do not wait for the commit in flight.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ class CommandTaken(Exception):
     """
 
     def __init__(self, commands: Sequence[tuple[str, str]] = ()) -> None:
-        super().__init__(f"command ids taken: {list(commands)}")
+        super().__init__(f"{len(commands) or 'some'} command ids are taken: {list(commands[:3])}")
         self.commands = tuple(commands)
 
 
@@ -60,20 +62,24 @@ class Store(Protocol):
     url: str
 
     async def append(self, rows: Sequence[Row]) -> None:
-        """Append the rows of one board, which continue its tip, in one commit.
+        """Append the rows of one board, which continue its tip, in one commit; no rows: do nothing.
 
         Durable when it returns. The board's row in `boards` is made with its first event. Raises
-        `SeqTaken` or `CommandTaken` (nothing stored), or `OutcomeUnknown` where the commit may have
-        happened. A cancelled caller does not cancel the commit.
+        `SeqTaken` or `CommandTaken` (nothing stored; either one where both are true), or
+        `OutcomeUnknown` where the commit may have happened. A cancelled caller does not cancel the
+        commit. After any error the store is usable again as soon as its cause has gone.
         """
 
     async def tip(self, board: str) -> Tip | None:
         """The end of the board's log, None where there is no such board."""
 
-    async def load(self, board: str, at: int | None = None) -> Loaded | None:
+    async def load(self, board: str, at: int | None = None, *, verify: bool = False) -> Loaded | None:
         """Fold the board up to `at` (default: its head) from the newest usable snapshot and the tail.
 
-        The only such path. Raises `BoardTooNew`, `IntegrityFailure`.
+        The only such path; None where there is no such board. The caller owns the board that it gets.
+        `verify` folds from the first event, whatever snapshots there are, and recomputes every digest
+        and the chain. Raises `BoardTooNew`, `BeyondHead`, `IntegrityFailure` (with the members `board`
+        and `seq`: the event that is missing, does not decode, does not fold or does not fit the chain).
         """
 
     async def rows(
@@ -87,13 +93,16 @@ class Store(Protocol):
         key: str | None = None,
         through: int | None = None,
     ) -> list[Row]:
-        """Rows with `after < seq <= through`, oldest first, at most `limit`. `agent` filters by actor."""
+        """Rows with `after < seq <= through`, oldest first, at most `limit`.
+
+        `agent` is an agent's id: rows whose actor is `agent:<id>`. `key` finds `entry.written` alone.
+        """
 
     def scan(self, board: str, after: int = 0, through: int | None = None) -> AsyncIterator[list[Row]]:
         """The same rows in slices of at most 10k, without holding a transaction or the loop."""
 
     async def events(self, board: str, seqs: Sequence[int]) -> dict[int, Event]:
-        """Decoded events by seq."""
+        """Decoded events by seq; seqs that do not exist are left out."""
 
     async def entry(self, board: str, key: str, revision: int) -> Event | None:
         """The `entry.written` of exactly this revision."""
@@ -117,7 +126,10 @@ class Store(Protocol):
         """Every token, oldest first."""
 
     async def snapshot(self, board: Board, tip: Tip) -> None:
-        """Keep a snapshot of the board at `tip`; older ones of the same fingerprint go."""
+        """Keep a snapshot of the board, whose head is `tip.seq`; older ones of the same fingerprint go.
+
+        Captures the board before it first gives way to others; the board may move on from then.
+        """
 
     async def check(self) -> dict[str, str | int | bool]:
         """What `doctor` and `/readyz` show: engine, version, durability, schema revision, owner."""

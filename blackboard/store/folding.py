@@ -1,0 +1,202 @@
+"""From the log to a board: the one path that every reader of a board's state takes.
+
+A store provides what `Log` asks for; `load` folds the newest usable snapshot and the tail. Slices are
+small enough that no event loop waits long for one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from blackboard.errors import BeyondHead, BlackboardError, BoardTooNew, IntegrityFailure
+from blackboard.events.envelope import GENESIS, Event, Row, Tip, unseal, verify_row
+from blackboard.events.kinds import FORMAT
+from blackboard.events.upcast import decode_body
+from blackboard.projections import snapshot
+from blackboard.projections.board import Board
+from blackboard.projections.evolve import evolve
+from blackboard.store.contract import Loaded
+
+SLICE = 500
+"""Rows folded between two turns of the loop: about 2 ms."""
+
+INLINE_BYTES = 256 * 1024
+"""A snapshot up to this size is decoded at once, a larger one in a thread of its own."""
+
+Trusted = tuple[int, str, int, str, int | None, str, int, str | None, int | None, int, str | None]
+"""A row as a fold needs it that trusts the digests: `Event` with the body's kind, version and text."""
+
+
+class Saved(NamedTuple):
+    """A stored snapshot: the digest it was stored with, and its bytes."""
+
+    digest: bytes
+    state: bytes
+
+
+class Log(Protocol):
+    """What loading needs of a store."""
+
+    async def tip(self, board: str) -> Tip | None:
+        """The end of the log."""
+
+    async def tip_at(self, board: str, seq: int) -> Tip | None:
+        """What the log was chained to after `seq`."""
+
+    async def trusted(self, board: str, after: int, through: int, limit: int) -> Sequence[Trusted]:
+        """Rows in order, without what only verification needs."""
+
+    async def slice(self, board: str, after: int, through: int, limit: int) -> Sequence[Row]:
+        """Whole rows in order."""
+
+    async def saved(self, board: str, fingerprint: str, seq: int) -> list[int]:
+        """Seqs of the snapshots at or before `seq`, newest first."""
+
+    async def saved_at(self, board: str, fingerprint: str, seq: int) -> Saved | None:
+        """The snapshot at `seq`."""
+
+    async def release_of(self, board_format: int) -> str | None:
+        """The release that reads this board format, where the database knows one."""
+
+
+def snapshot_digest(tip: Tip, state: Iterable[bytes]) -> bytes:
+    """What makes a snapshot usable: it binds the bytes to the log up to `tip`."""
+    digest = hashlib.sha256(tip.hash)
+    for part in state:
+        digest.update(part)
+    return digest.digest()
+
+
+async def load(log: Log, name: str, at: int | None, *, verify: bool) -> Loaded | None:
+    """See `contract.Store.load`."""
+    head = await log.tip(name)
+    if head is None:
+        return None
+    if at is not None and not 0 <= at <= head.seq:
+        raise BeyondHead(
+            f"board {name!r} has events 1 to {head.seq}; there is no seq {at}",
+            members={"at": at, "head": head.seq},
+        )
+    through = head.seq if at is None else at
+    tip = head if through == head.seq else await _tip_at(log, name, through)
+    board = None if verify else await _from_snapshot(log, name, through)
+    fold = Fold(name, board or Board())
+    start = fold.board.head
+    await _advance(log, fold, through, verify=verify)
+    return Loaded(fold.board, tip, start, through - start)
+
+
+async def _advance(log: Log, fold: Fold, through: int, *, verify: bool) -> None:
+    await check_format(log, fold)
+    while fold.board.head < through:
+        before = fold.board.head
+        if verify:
+            fold.verify(await log.slice(fold.name, before, through, SLICE))
+        else:
+            fold.trust(await log.trusted(fold.name, before, through, SLICE))
+        if fold.board.head == before:
+            raise fold.missing()
+        await check_format(log, fold)
+
+
+async def check_format(log: Log, fold: Fold) -> None:
+    """Raise `BoardTooNew` where the board's format is above what this release folds."""
+    if fold.board.format <= FORMAT:
+        return
+    release = await log.release_of(fold.board.format)
+    needed = f"release {release} or later" if release is not None else "a later release"
+    raise BoardTooNew(
+        f"board {fold.name!r} has format {fold.board.format}; this release reads up to {FORMAT}. "
+        f"It takes {needed}; other boards are served as before",
+        members={"format": fold.board.format, "release": release},
+    )
+
+
+async def _tip_at(log: Log, name: str, seq: int) -> Tip:
+    found = GENESIS if seq == 0 else await log.tip_at(name, seq)
+    if found is None:
+        raise _missing(name, seq)
+    return found
+
+
+async def _from_snapshot(log: Log, name: str, through: int) -> Board | None:
+    fingerprint = snapshot.FINGERPRINT
+    for seq in await log.saved(name, fingerprint, through):
+        saved = await log.saved_at(name, fingerprint, seq)
+        tip = await log.tip_at(name, seq)
+        if saved is None or tip is None or snapshot_digest(tip, [saved.state]) != saved.digest:
+            continue
+        board = await _decoded(saved.state)
+        if board is not None and (board.name, board.head) == (name, seq):
+            return board
+    return None
+
+
+async def _decoded(state: bytes) -> Board | None:
+    try:
+        if len(state) <= INLINE_BYTES:
+            return snapshot.decode(state)
+        return await asyncio.to_thread(snapshot.decode, state)
+    except IntegrityFailure:
+        return None  # a cache: the log is replayed instead
+
+
+class Fold:
+    """A board being folded, checking that no seq is missing."""
+
+    def __init__(self, name: str, board: Board) -> None:
+        self.name = name
+        self.board = board
+        self.hash = GENESIS.hash
+
+    def trust(self, rows: Sequence[Trusted]) -> None:
+        """Fold rows whose digests are taken on trust."""
+        board = self.board
+        try:
+            for seq, kind, version, actor, turn, command_id, first, key, revision, recorded_at, body in rows:
+                if seq != board.head + 1:
+                    raise self.missing()
+                decoded = decode_body(kind, version, body)
+                evolve(
+                    board,
+                    Event(seq, actor, command_id, bool(first), decoded, turn, key, revision, recorded_at),
+                )
+        except Exception as error:
+            raise self._failed(error) from error
+
+    def verify(self, rows: Sequence[Row]) -> None:
+        """Fold rows, recomputing their digests and the chain from the first row of the log on."""
+        board, previous = self.board, self.hash
+        try:
+            for row in rows:
+                if row.seq != board.head + 1:
+                    raise self.missing()
+                if not verify_row(row, previous):
+                    raise IntegrityFailure("its digests do not fit its bytes or what stands before it")
+                previous = row.hash
+                evolve(board, unseal(row))
+        except Exception as error:
+            raise self._failed(error) from error
+        self.hash = previous
+
+    def missing(self) -> IntegrityFailure:
+        """The next event is not there."""
+        return _missing(self.name, self.board.head + 1)
+
+    def _failed(self, error: Exception) -> BlackboardError:
+        """Say where: whatever a stored event raises, the log is at fault and nothing is served from it."""
+        if isinstance(error, IntegrityFailure) and "seq" in error.members:
+            return error
+        seq = self.board.head + 1
+        what = error.detail if isinstance(error, BlackboardError) else f"it cannot be folded ({error!r})"
+        members: dict[str, Any] = {"board": self.name, "seq": seq}
+        return IntegrityFailure(f"event {seq} of board {self.name!r}: {what}", members=members)
+
+
+def _missing(name: str, seq: int) -> IntegrityFailure:
+    return IntegrityFailure(
+        f"event {seq} of board {name!r} is missing from the log", members={"board": name, "seq": seq}
+    )

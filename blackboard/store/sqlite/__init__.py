@@ -1,0 +1,1 @@
+"""The log in one SQLite file, owned by one process."""
