@@ -154,7 +154,7 @@ def seal(
     salts: Sequence[bytes],
     now: int,
 ) -> tuple[list[Row], Tip]:
-    """Turn one command's drafts into rows that continue `tip`; return them and the new tip.
+    """Turn one command's drafts (at least one) into rows that continue `tip`; return them and the new tip.
 
     `salts` holds 16 fresh random bytes for each draft; `now` is the clock in microseconds, which is
     raised to the tip's where it lags (`recorded_at` never decreases).
@@ -163,7 +163,7 @@ def seal(
     seq, previous = tip.seq, tip.hash
     board_frame = canonical.framed(board.encode())
     rows: list[Row] = []
-    request: bytes | None = canonical.request_digest(salts[0], command.canonical) if drafts else None
+    request: bytes | None = canonical.request_digest(salts[0], command.canonical)
     shared: tuple[str, bytes] = ("", b"")
     for draft, salt in zip(drafts, salts, strict=True):
         seq += 1
@@ -220,13 +220,16 @@ def unseal(row: Row) -> Event:
 
 
 def verify_row(row: Row, previous: bytes) -> bool:
-    """Whether the row's digests hold and it continues `previous`. A redacted body is not checked."""
+    """Whether the row's digests hold and it continues `previous`.
+
+    A redacted body is not checked: body and salt are gone together. One without the other does not hold.
+    """
     return _body_holds(row) and row.hash == canonical.chain(previous, *row[:11], row.body_digest)
 
 
 def _body_holds(row: Row) -> bool:
     if row.body is None or row.salt is None:
-        return True
+        return row.body is None and row.salt is None
     return canonical.body_digest(row.salt, row.body.encode()) == row.body_digest
 
 

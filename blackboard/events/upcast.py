@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from blackboard import canonical
 from blackboard.errors import IntegrityFailure
 from blackboard.events.kinds import KINDS, EventBody, Opaque
 
@@ -19,7 +20,9 @@ Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 UPCASTERS: dict[tuple[str, int], Upcaster] = {}
 """(kind, version) -> the step that makes version + 1 of it."""
 
-_DECODERS = {known: msgspec.json.Decoder(body) for known, body in KINDS.items()}
+_DECODERS: dict[tuple[str, int], msgspec.json.Decoder[EventBody]] = {
+    known: msgspec.json.Decoder(body) for known, body in KINDS.items()
+}
 
 
 def decode_body(kind: str, version: int, text: str | None) -> EventBody | Opaque:
@@ -34,7 +37,7 @@ def decode_body(kind: str, version: int, text: str | None) -> EventBody | Opaque
         if decoder is not None:
             return decoder.decode(text)
         return _lift(kind, version, text)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise IntegrityFailure(
             f"a stored {kind} body (version {version}) does not decode: {error}", members={"kind": kind}
         ) from error
@@ -47,5 +50,4 @@ def _lift(kind: str, version: int, text: str) -> EventBody | Opaque:
     while (step := UPCASTERS.get((kind, version))) is not None:
         mapping = step(mapping)
         version += 1
-    lifted: EventBody = msgspec.convert(mapping, KINDS[kind, version])
-    return lifted
+    return _DECODERS[kind, version].decode(canonical.encode(mapping))

@@ -1,0 +1,319 @@
+"""The pure core on a table: a board, its log, and agents that act in prose.
+
+`World` does what the service does around the core, without storage: prepare, fetch what is needed, decide,
+number, fold, complete. Every command travels as canonical JSON, as over a transport, and every event is
+sealed into a row, so that `World.check` can fold the rows again and compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from blackboard import canonical
+from blackboard.errors import BlackboardError
+from blackboard.events import kinds
+from blackboard.events.envelope import GENESIS, Command, Event, Row, number, seal, unseal, verify_row
+from blackboard.events.policy import patch_from_mapping
+from blackboard.gate.case import Fetched, Need
+from blackboard.gate.decide import complete, decide, needs
+from blackboard.gate.outcome import outcome, outcome_needs
+from blackboard.gate.writes import CODES
+from blackboard.messages import commands as ask
+from blackboard.messages import replies as say
+from blackboard.messages.prepare import Prepared, prepare
+from blackboard.messages.principal import Call, Grants, Principal
+from blackboard.projections import snapshot
+from blackboard.projections.agent import AgentState
+from blackboard.projections.board import Board
+from blackboard.projections.evolve import evolve
+from blackboard.projections.ledger import Entry
+
+B = TypeVar("B", bound=kinds.Body)
+R = TypeVar("R", bound=say.Reply)
+
+NAME = "release-42"
+_BYTES = 10_000_000
+
+
+def frozen(board: Board) -> bytes:
+    """The board as bytes."""
+    return b"".join(snapshot.encode(snapshot.capture(board)))
+
+
+def refold(rows: Iterable[Row]) -> Board:
+    """The board that these rows are, folded from nothing."""
+    board = Board()
+    for row in rows:
+        evolve(board, unseal(row))
+    return board
+
+
+def write(key: str, revision: int | None, value: Any = None, **members: Any) -> dict[str, Any]:
+    """One write as it is sent; `revision` None leaves it out."""
+    sent = {"key": key, **members}
+    if revision is not None:
+        sent["revision"] = revision
+    if not members.get("deleted"):
+        sent["value"] = value
+    return sent
+
+
+class World:
+    """One board. `policy` are the members that differ from the default; `opened` False leaves it unopened."""
+
+    def __init__(
+        self, policy: Mapping[str, Any] | None = None, *, opened: bool = True, auto_open: bool = False
+    ) -> None:
+        self.board = Board()
+        self.events: list[Event] = []
+        self.rows: list[Row] = []
+        self.auto_open = auto_open
+        self.operator = Operator(self)
+        self._tip = GENESIS
+        self._commands = 0
+        self._bound: dict[tuple[str, str], list[Event]] = {}
+        if opened:
+            self.operator.opens(policy)
+
+    # -- who acts
+
+    def agent(self, name: str, **grants: Any) -> Agent:
+        return Agent(self, Principal(role="agent", name=name, grants=Grants(**grants)))
+
+    def agents(self, *names: str) -> list[Agent]:
+        return [self.agent(name) for name in names]
+
+    # -- one command
+
+    def send(
+        self, principal: Principal, command: ask.Command, *, seen: int | None = None, key: str | None = None
+    ) -> Any:
+        """Execute the command; raise what its sender would see raised."""
+        answer = self.answer(principal, command, seen=seen, key=key)
+        if isinstance(answer, BlackboardError):
+            raise answer
+        return answer
+
+    def answer(
+        self, principal: Principal, command: ask.Command, *, seen: int | None = None, key: str | None = None
+    ) -> say.Reply | BlackboardError:
+        """Execute the command; return the reply, or the error after which something was logged."""
+        sent = canonical.decode(canonical.encode(command), type(command), max_bytes=_BYTES)
+        prepared = prepare(sent, agent=principal.agent)
+        call = Call(seen=seen, idempotency_key=key)
+        if key is not None and (earlier := self._bound.get((principal.actor, key))):
+            wanted = outcome_needs(self.board, prepared, earlier)
+            return outcome(self.board, principal, prepared, call, earlier, fetched=self._fetch(wanted))
+        fetched = self._fetch(needs(self.board, principal, prepared))
+        decision = decide(self.board, NAME, principal, prepared, fetched, auto_open=self.auto_open)
+        self._append(principal, prepared, decision.drafts, key)
+        return complete(self.board, principal, prepared, call, decision)
+
+    def _fetch(self, wanted: Iterable[Need]) -> Fetched:
+        return {need: self._find(need) for need in wanted}
+
+    def _find(self, need: Need) -> Event | None:
+        for event in reversed(self.events):
+            if event.key != need.key:
+                continue
+            if need.revision is not None and event.revision == need.revision:
+                return event
+            if need.as_of is not None and event.seq <= need.as_of:
+                return event
+        return None
+
+    def _append(self, principal: Principal, prepared: Prepared, drafts: list[Any], key: str | None) -> None:
+        if not drafts:
+            return
+        self._commands += 1
+        command = Command(
+            principal.actor,
+            key or f"c{self._commands}",
+            prepared.canonical,
+            getattr(prepared.command, "turn", None),
+        )
+        now = self._commands * 1000
+        events = number(command, drafts, self.board.head, recorded_at=now)
+        for event in events:
+            evolve(self.board, event)
+        salts = [event.seq.to_bytes(16, "big") for event in events]
+        rows, self._tip = seal(NAME, self._tip, command, drafts, salts=salts, now=now)
+        self.events += events
+        self.rows += rows
+        if key is not None:
+            self._bound[principal.actor, key] = events
+
+    # -- what a test looks at
+
+    @property
+    def head(self) -> int:
+        return self.board.head
+
+    def entry(self, key: str) -> Entry:
+        return self.board.ledger.entries[key]
+
+    def value(self, key: str) -> Any:
+        return msgspec.json.decode(self.entry(key).value)
+
+    def state(self, agent: Agent | str) -> AgentState:
+        return self.board.agents[agent if isinstance(agent, str) else agent.name]
+
+    def bodies(self, kind: type[B]) -> list[B]:
+        """Every body of this kind, in order."""
+        return [event.body for event in self.events if isinstance(event.body, kind)]
+
+    def last(self, kind: type[B]) -> B:
+        return self.bodies(kind)[-1]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of the events, in order."""
+        return [event.body.KIND for event in self.events]
+
+    def check(self) -> None:
+        """The laws that hold after every scenario (G2, G6)."""
+        assert [row.seq for row in self.rows] == list(range(1, len(self.rows) + 1))
+        previous = canonical.GENESIS
+        for row in self.rows:
+            assert verify_row(row, previous)
+            previous = row.hash
+        live = frozen(self.board)
+        assert frozen(refold(self.rows)) == live, "folding the rows again gives another board"
+        assert frozen(snapshot.decode(live)) == live, "the snapshot is not the board"
+        for agent in self.board.agents.values():
+            assert agent.view.check()
+            if agent.demotion.stands:
+                owed = sum(agent.demotion.owes(agent.view, e) for e in self.board.ledger.entries.values())
+                assert agent.demotion.owed == owed
+
+
+class Actor:
+    """Somebody with a credential."""
+
+    def __init__(self, world: World, principal: Principal) -> None:
+        self.world = world
+        self.principal = principal
+        self.name = principal.name
+
+    def sends(self, command: ask.Command, *, seen: int | None = None, key: str | None = None) -> Any:
+        return self.world.send(self.principal, command, seen=seen, key=key)
+
+
+class Agent(Actor):
+    """One agent. `turn`, `seen` and `key` travel with any of its commands."""
+
+    def _sends(self, command: ask.Command, options: Mapping[str, Any]) -> Any:
+        turn = options.get("turn")
+        if turn is not None:
+            command = msgspec.structs.replace(command, turn=turn)
+        return self.sends(command, seen=options.get("seen"), key=options.get("key"))
+
+    def reads(self, *keys: str, **options: Any) -> say.ReadReply:
+        return cast(say.ReadReply, self._sends(ask.Read(keys=list(keys)), options))
+
+    def reads_entry(self, key: str, **options: Any) -> say.EntryReply:
+        return cast(say.EntryReply, self._sends(ask.ReadEntry(key=key), options))
+
+    def reads_page(
+        self, cursor: str | None = None, *, limit: int | None = None, **options: Any
+    ) -> say.ReadReply:
+        return cast(say.ReadReply, self._sends(ask.Read(all=True, cursor=cursor, limit=limit), options))
+
+    def reads_all(self, *, limit: int | None = None, **options: Any) -> say.ReadReply:
+        """Page by page; the last page's reply."""
+        page = self.reads_page(limit=limit, **options)
+        while page.cursor is not None:
+            page = self.reads_page(page.cursor, limit=limit, **options)
+        return page
+
+    def writes(self, key: str, revision: int | None, value: Any = None, **options: Any) -> say.Ack:
+        members = {
+            name: options.pop(name)
+            for name in ("confidence", "basis", "deleted", "payload_hash")
+            if name in options
+        }
+        return self.writes_many(write(key, revision, value, **members), **options)
+
+    def writes_many(self, *writes: Mapping[str, Any], **options: Any) -> say.Ack:
+        batch = [msgspec.convert(one, ask.Write) for one in writes]
+        return cast(say.Ack, self._sends(ask.WriteBatch(writes=batch), options))
+
+    def deletes(self, key: str, revision: int, **options: Any) -> say.Ack:
+        return self.writes(key, revision, deleted=True, **options)
+
+    def updates(self, key: str, value: Any = None, **options: Any) -> say.Ack:
+        """Read the key, then write the next revision of it: what a healthy agent does."""
+        served = self.reads(key).entries[0]
+        return self.writes(key, served.revision + 1, value, **options)
+
+    def compacts(self, base_seq: int | None = None, **options: Any) -> say.CompactReply:
+        travel: dict[str, Any] = {
+            name: options.pop(name) for name in ("turn", "seen", "key") if name in options
+        }
+        return cast(say.CompactReply, self._sends(ask.Compact(base_seq=base_seq, **options), travel))
+
+    def says(self, text: str, **options: Any) -> say.SayReply:
+        return cast(say.SayReply, self._sends(ask.Say(text=text), options))
+
+    def ends_turn(self, turn: int, **options: Any) -> say.Done:
+        return cast(say.Done, self._sends(ask.EndTurn(turn=turn), options))
+
+    def proposes(self, *writes: Mapping[str, Any], reason: str = "", **options: Any) -> say.ProposeReply:
+        batch = [msgspec.convert(one, ask.Write) for one in writes]
+        return cast(say.ProposeReply, self._sends(ask.Propose(writes=batch, reason=reason), options))
+
+    def reads_proposals(self, **options: Any) -> say.ProposalsReply:
+        return cast(say.ProposalsReply, self._sends(ask.ReadProposals(), options))
+
+    def accepts(self, proposal: str, *, restate: bool = False, **options: Any) -> say.Ack:
+        return cast(say.Ack, self._sends(ask.AcceptProposal(proposal=proposal, restate=restate), options))
+
+    def refuses(self, proposal: str, reason: str = "", **options: Any) -> say.Done:
+        return cast(say.Done, self._sends(ask.RefuseProposal(proposal=proposal, reason=reason), options))
+
+    @property
+    def standing(self) -> str:
+        return self.world.state(self).demotion.state
+
+    @property
+    def owed(self) -> int:
+        return self.world.state(self).demotion.owed
+
+    def holds(self, key: str) -> bool:
+        return self.world.state(self).view.holds(key, self.world.board.ledger.entries.get(key))
+
+
+class Operator(Actor):
+    """The operator `ops`."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world, Principal(role="operator", name="ops"))
+
+    def opens(self, policy: Mapping[str, Any] | None = None, **options: Any) -> say.BoardReply:
+        patch = patch_from_mapping(dict(policy)) if policy is not None else None
+        return cast(say.BoardReply, self.sends(ask.OpenBoard(policy=patch), **options))
+
+    def sets_policy(self, **members: Any) -> say.Done:
+        return cast(say.Done, self.sends(ask.SetPolicy(policy=patch_from_mapping(members))))
+
+    def sets_mode(self, mode: Any, coordinator: str | None = None, **options: Any) -> say.Done:
+        return cast(say.Done, self.sends(ask.SetMode(mode=mode, coordinator=coordinator, **options)))
+
+    def joins(self, agent: str, prefix: str = "") -> say.Done:
+        return cast(say.Done, self.sends(ask.JoinAgent(agent=agent, prefix=prefix)))
+
+    def reports_compaction(self, *agents: str, **members: Any) -> say.CompactReply:
+        return cast(say.CompactReply, self.sends(ask.Compact(agents=list(agents), **members)))
+
+
+def codes(error: BlackboardError) -> list[str]:
+    """The distinct codes of a rejection, in the order of the rules."""
+    return sorted({violation.code for violation in error.members.get("rules", [])}, key=CODES.index)
+
+
+def raised(answer: say.Reply | BlackboardError) -> list[str]:
+    """The names of the signals that the command raised."""
+    return [signal.name for signal in answer.signals]
