@@ -13,11 +13,12 @@ from __future__ import annotations
 import asyncio
 import atexit
 import concurrent.futures
+import logging
 import os
 import threading
 import time
-from collections.abc import Awaitable
-from typing import Final, TypeVar, cast
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar, cast
 
 from blackboard.config import Settings
 from blackboard.errors import Unavailable
@@ -25,6 +26,7 @@ from blackboard.service.service import Service
 from blackboard.store import identity, open_store
 
 T = TypeVar("T")
+log = logging.getLogger("blackboard.service")
 
 EXIT_SECONDS: Final = 5.0
 """How long the interpreter waits at exit for what is still to be finished."""
@@ -49,14 +51,26 @@ class Runtime:
 
         Raises `Unavailable` in a forked child, or where the runtime has closed.
         """
-        self._host.check()
+        self._check(work)
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
-        self.loop.call_soon_threadsafe(_start, work, future)
+        self.loop.call_soon_threadsafe(_start, work, lambda done: _finish(done, future))
         return future
 
     async def call(self, work: Awaitable[T]) -> T:
-        """Do `work` in the runtime's loop and wait for it in this one."""
-        return await asyncio.wrap_future(self.submit(work))
+        """Do `work` in the runtime's loop and wait for it in this one: the same, by the shortest way."""
+        self._check(work)
+        here = asyncio.get_running_loop()
+        future: asyncio.Future[T] = here.create_future()
+        self.loop.call_soon_threadsafe(_start, work, lambda done: _hand_over(done, here, future))
+        return await future
+
+    def _check(self, work: Awaitable[Any]) -> None:
+        try:
+            self._host.check()
+        except Unavailable:
+            if asyncio.iscoroutine(work):
+                work.close()
+            raise
 
     def release(self) -> None:
         """Let go. The last one to do so waits until everything taken is finished and the database closed.
@@ -96,19 +110,24 @@ def acquire(url: str, settings: Settings) -> Runtime:
             raise Unavailable(f"{name} is still being closed in this process; try again in a moment")
 
 
-def _start(work: Awaitable[T], future: concurrent.futures.Future[T]) -> None:
-    task = asyncio.ensure_future(work)
-    task.add_done_callback(lambda done: _finish(done, future))
+def _start(work: Awaitable[T], then: Callable[[asyncio.Future[T]], None]) -> None:
+    asyncio.ensure_future(work).add_done_callback(then)
 
 
-def _finish(done: asyncio.Future[T], future: concurrent.futures.Future[T]) -> None:
-    if not future.set_running_or_notify_cancel():
-        if not done.cancelled():
-            done.exception()  # nobody waits for it any more
-        return
-    if done.cancelled():
-        future.set_exception(Unavailable("the runtime stopped before this was done"))
-    elif (error := done.exception()) is not None:
+def _hand_over(done: asyncio.Future[T], loop: asyncio.AbstractEventLoop, future: asyncio.Future[T]) -> None:
+    try:
+        loop.call_soon_threadsafe(_finish, done, future)
+    except RuntimeError:  # its loop has ended, and with it whoever waited
+        _finish(done, concurrent.futures.Future())
+
+
+def _finish(done: asyncio.Future[T], future: asyncio.Future[T] | concurrent.futures.Future[T]) -> None:
+    error = Unavailable("the runtime stopped before this was done") if done.cancelled() else done.exception()
+    if future.done() or (
+        isinstance(future, concurrent.futures.Future) and not future.set_running_or_notify_cancel()
+    ):
+        return  # nobody waits for it any more
+    if error is not None:
         future.set_exception(error)
     else:
         future.set_result(done.result())
@@ -163,6 +182,8 @@ class _Host:
         try:
             with asyncio.Runner(loop_factory=_new_loop) as runner:
                 runner.run(self._serve())
+        except Exception:
+            log.exception("%s could not be closed in order", self.name)
         finally:
             _runtime_threads.discard(threading.get_ident())
             self.closed.set_result(None)
