@@ -1,0 +1,1 @@
+"""One module a subject; each yields the figures of its rows."""
