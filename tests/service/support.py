@@ -98,7 +98,7 @@ class LogStore:
         await asyncio.sleep(0)
         return tip_of(self.logs[board][-1]) if self.logs.get(board) else None
 
-    async def load(self, board: str, at: int | None = None) -> Loaded | None:
+    async def load(self, board: str, at: int | None = None, *, verify: bool = False) -> Loaded | None:
         self.reading("load")
         await asyncio.sleep(0)
         if not self.logs.get(board):
