@@ -78,7 +78,7 @@ def _named_revision(board: Board, words: list[str], at: int, word: str) -> bool:
 
 
 def _payload_hash(board: Board, _words: list[str], _at: int, word: str) -> bool:
-    return _HEX.fullmatch(word) is not None and board.ledger.hashed(word.lower()) is not None
+    return _HEX.fullmatch(word) is not None and board.ledger.hashed(word.lower())
 
 
 _FORMS: tuple[Callable[[Board, list[str], int, str], bool], ...] = (

@@ -42,13 +42,13 @@ class Entry(Struct, frozen=True, gc=False, array_like=True):
 class Ledger:
     """Key -> entry, with what range reads, citations and counters need."""
 
-    __slots__ = ("_prefixes", "_written", "by_hash", "entries", "keys", "live")
+    __slots__ = ("_by_hash", "_prefixes", "_written", "entries", "keys", "live")
 
     def __init__(self, entries: dict[str, Entry] | None = None, written: bytes = b"") -> None:
         self.entries: dict[str, Entry] = entries if entries is not None else {}
         self.keys = SortedKeys(self.entries)
         self.live = sum(not entry.deleted for entry in self.entries.values())
-        self.by_hash: dict[bytes, Entry] | None = None
+        self._by_hash: dict[bytes, tuple[Entry, ...]] | None = None
         self._written = bytearray(written)
         self._prefixes: dict[str, int] = {}
 
@@ -67,8 +67,9 @@ class Ledger:
             for prefix in self._prefixes:
                 if key.startswith(prefix):
                     self._prefixes[prefix] += change
-        if self.by_hash is not None:
-            self._rehash(before, entry)
+        if self._by_hash is not None:
+            self._unhash(self._by_hash, before)
+            self._hash(self._by_hash, entry)
         return before
 
     def live_under(self, prefix: str) -> int:
@@ -89,13 +90,15 @@ class Ledger:
         byte, bit = divmod(seq, 8)
         return byte < len(self._written) and bool(self._written[byte] >> bit & 1)
 
-    def hashed(self, prefix: str) -> Entry | None:
-        """The entry whose payload hash starts with these 8 or more hex digits, tombstones left out."""
-        if self.by_hash is None:
+    def hashed(self, prefix: str) -> bool:
+        """Whether a live entry's payload hash starts with these 8 or more hex digits (in lower case)."""
+        if self._by_hash is None:
             # Few messages cite a hash: the index is made by the first that does, and kept from then on.
-            self.by_hash = {e.payload_hash[:4]: e for e in self.entries.values() if not e.deleted}
-        found = self.by_hash.get(bytes.fromhex(prefix[:8]))
-        return found if found is not None and found.payload_hash.hex().startswith(prefix) else None
+            self._by_hash = {}
+            for entry in self.entries.values():
+                self._hash(self._by_hash, entry)
+        found = self._by_hash.get(bytes.fromhex(prefix[:8]), ())
+        return any(entry.payload_hash.hex().startswith(prefix) for entry in found)
 
     @property
     def written(self) -> bytes:
@@ -109,9 +112,18 @@ class Ledger:
             self._written.extend(bytes(missing))
         self._written[byte] |= 1 << bit
 
-    def _rehash(self, before: Entry | None, entry: Entry) -> None:
-        assert self.by_hash is not None
-        if before is not None and self.by_hash.get(before.payload_hash[:4]) is before:
-            del self.by_hash[before.payload_hash[:4]]
+    @staticmethod
+    def _hash(index: dict[bytes, tuple[Entry, ...]], entry: Entry) -> None:
         if not entry.deleted:
-            self.by_hash[entry.payload_hash[:4]] = entry
+            start = entry.payload_hash[:4]
+            index[start] = (*index.get(start, ()), entry)
+
+    @staticmethod
+    def _unhash(index: dict[bytes, tuple[Entry, ...]], entry: Entry | None) -> None:
+        if entry is not None and not entry.deleted:
+            start = entry.payload_hash[:4]
+            rest = tuple(other for other in index[start] if other is not entry)
+            if rest:
+                index[start] = rest
+            else:
+                del index[start]

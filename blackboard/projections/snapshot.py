@@ -55,6 +55,7 @@ class _Agent(Struct, array_like=True):
 
 
 class _Header(Struct, array_like=True):
+    # A proposal is JSON here: its values are, and would not be read as msgpack.
     name: str
     head: int
     opened_at: int
@@ -64,7 +65,7 @@ class _Header(Struct, array_like=True):
     coordinator: str | None
     notables: list[tuple[str, Notable]]
     moves: list[Move]
-    proposals: list[tuple[str, OpenProposal]]
+    proposals: list[tuple[str, bytes]]
     closed: list[tuple[str, Literal["accepted", "refused"], int]]
     written: bytes
     agents: int
@@ -133,7 +134,7 @@ def _header(board: Board) -> _Header:
         board.coordinator,
         list(board.notables.items()),
         list(board.moves),
-        list(board.proposals.items()),
+        [(name, msgspec.json.encode(proposal)) for name, proposal in board.proposals.items()],
         [(proposal, decision, seq) for proposal, (decision, seq) in board.closed.items()],
         board.ledger.written,
         len(board.agents),
@@ -182,7 +183,9 @@ def _board(header: _Header, agents: list[_Agent], entries: dict[str, Entry]) -> 
     board.ledger = Ledger(entries, header.written)
     board.notables = dict(header.notables)
     board.moves = deque(header.moves, maxlen=MOVES_REMEMBERED)
-    board.proposals = dict(header.proposals)
+    board.proposals = {
+        name: msgspec.json.decode(proposal, type=OpenProposal) for name, proposal in header.proposals
+    }
     board.closed = {proposal: (decision, seq) for proposal, decision, seq in header.closed}
     board.agents = {saved.id: _restore_agent(saved) for saved in agents}
     board.demoted = {name: agent for name, agent in board.agents.items() if agent.demotion.stands}

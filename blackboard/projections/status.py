@@ -43,19 +43,19 @@ def _step(value: Any, name: str) -> Any:
 
 
 def status_of(value: Any, pointer: str) -> str | None:
-    """The first two words of a value's status, lower case, joined by `_`; None where it has none.
+    """The words of a value's status, lower case, joined by `_`; None where it has none.
 
-    `"Failed, with retry"` gives `failed_with`, `"done."` gives `done`, `"In-Progress"` `in_progress`.
+    `"Failed, with retry"` gives `failed_with_retry`, `"done."` gives `done`, `"In-Progress"` `in_progress`.
     """
     text = value if isinstance(value, str) else resolve_pointer(value, pointer)
     if not isinstance(text, str):
         return None
-    return _first_words(text[:256])
+    return _words(text[:256])
 
 
 @lru_cache(maxsize=4096)
-def _first_words(text: str) -> str | None:
-    return "_".join(_WORD.findall(text)[:2]).lower()[:128] or None
+def _words(text: str) -> str | None:
+    return "_".join(_WORD.findall(text.lower()))[:128].rstrip("_") or None
 
 
 def status_of_raw(raw: bytes, pointer: str) -> str | None:
@@ -66,14 +66,15 @@ def status_of_raw(raw: bytes, pointer: str) -> str | None:
 def classify(status: str | None, policy: Policy) -> Class | None:
     """Whether the status is one of the policy's finished or unfinished words, or neither.
 
-    The first two words joined are looked up before the first alone.
+    Looked up are all its words joined, then the first two, then the first alone.
     """
     return None if status is None else _classify(status, policy.finished, policy.unfinished)
 
 
 @lru_cache(maxsize=4096)
 def _classify(status: str, finished: tuple[str, ...], unfinished: tuple[str, ...]) -> Class | None:
-    for word in (status, status.partition("_")[0]):
+    words = status.split("_")
+    for word in (status, "_".join(words[:2]), words[0]):
         if word in _normal(finished):
             return "finished"
         if word in _normal(unfinished):
@@ -83,4 +84,4 @@ def _classify(status: str, finished: tuple[str, ...], unfinished: tuple[str, ...
 
 @lru_cache(maxsize=256)
 def _normal(words: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(normal for word in words if (normal := _first_words(word)) is not None)
+    return frozenset(normal for word in words if (normal := _words(word)) is not None)

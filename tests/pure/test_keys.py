@@ -1,0 +1,46 @@
+"""Keys in order: a sorted set that range reads walk."""
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from blackboard.projections import keys as module
+from blackboard.projections.keys import SortedKeys, above
+
+short = st.text("ab/\U0010ffff", max_size=4)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_buckets() -> Iterable[None]:
+    """Buckets of two keys, so that a handful of keys crosses every border."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_BUCKET", 2)
+        yield
+
+
+@given(st.sets(short), st.sets(short), st.none() | short, short)
+def test_the_keys_are_a_sorted_set(first: set[str], later: set[str], after: str | None, prefix: str) -> None:
+    found = SortedKeys(first)
+    for key in sorted(later - first, key=lambda key: key[::-1]):
+        found.add(key)
+    expected = sorted(
+        key for key in first | later if key.startswith(prefix) and (after is None or key > after)
+    )
+    assert list(found.after(after, prefix)) == expected
+
+
+@given(short, st.text(max_size=64))
+def test_the_bound_of_a_prefix_is_above_every_key_of_it(prefix: str, rest: str) -> None:
+    assert prefix + rest < above(prefix)
+
+
+@given(short, short)
+def test_the_bound_of_a_prefix_is_below_every_key_behind_it(prefix: str, key: str) -> None:
+    if key > prefix and not key.startswith(prefix):
+        assert above(prefix) < key
+
+
+def test_a_board_without_keys_has_none_to_walk() -> None:
+    assert list(SortedKeys().after(None)) == []
