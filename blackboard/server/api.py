@@ -14,7 +14,6 @@ from typing import Final, cast
 
 import msgspec
 
-from blackboard import canonical
 from blackboard.errors import BlackboardError, OutcomeUnknown
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
@@ -57,7 +56,7 @@ class Api:
         self._counts = counts
         self._limits = limits
         self.off: dict[str, list[str]] = {}
-        self._routes = Routes(Endpoint(operation, limits) for operation in OPERATIONS)
+        self._routes = Routes((Endpoint(operation, limits) for operation in OPERATIONS), limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One exchange. Whatever happens, the answer is a reply or a problem document."""
@@ -71,7 +70,7 @@ class Api:
             else:
                 endpoint = _endpoint(found, scope["method"])
                 name = endpoint.operation.name
-                response = await self._answer(endpoint, found.params, scope, receive, send)
+                response = await self._answer(endpoint, found, scope, receive, send)
         except (BlackboardError, HttpProblem) as error:
             response = problem(error)
         except request.Gone:
@@ -88,7 +87,7 @@ class Api:
             self._counts.observe(name, status, perf_counter() - began)
 
     async def _answer(
-        self, endpoint: Endpoint, params: dict[str, str], scope: Scope, receive: Receive, send: Send
+        self, endpoint: Endpoint, found: Found, scope: Scope, receive: Receive, send: Send
     ) -> Response | None:
         head = request.head(scope)
         secret = request.bearer(head)
@@ -101,10 +100,8 @@ class Api:
             body = first.get("body", b"")
             if first.get("more_body") or first["type"] != "http.request":
                 body = await request.read_on(receive, first, self._limits.command_bytes)
-        message = endpoint.message(params, scope["query_string"], body)
-        board = params.get("board")
-        if board is not None:
-            canonical.check_identifier(board, member="board", max_bytes=self._limits.identifier_bytes)
+        message = endpoint.message(found.params, scope["query_string"], body)
+        board = found.board
         if isinstance(message, ask.Follow):
             after = request.resume_after(head, message.after)
             wanted = Wanted(cast(str, board), after, principal, secret)
@@ -167,26 +164,19 @@ def _allowed(found: Found) -> list[str]:
 
 
 def _response(reply: msgspec.Struct, principal: Principal, head: Head) -> Response:
-    status, media, body = 200, _JSON, None
-    more: list[Header] = []
-    if isinstance(reply, say.EntryReply):
-        more = [(b"etag", b'"%d"' % reply.entry.revision)]
-    elif isinstance(reply, say.EventsReply):
-        media, body, more = logs.render(reply, head.get(b"accept"))
-    elif (isinstance(reply, say.TokenReply) and reply.token) or (
-        isinstance(reply, say.BoardReply) and reply.created
-    ):
-        status = 201
-    if body is None:
-        body = _encode(reply)
-    headers = [
-        media,
-        (b"content-length", b"%d" % len(body)),
-        _NO_STORE,
-        (ACTOR, principal.actor.encode()),
-        *more,
-    ]
-    return status, headers, body
+    status, media = 200, _JSON
+    more: tuple[Header, ...] = ()
+    match reply:
+        case say.EventsReply():
+            media, body, more = logs.render(reply, head.get(b"accept"))
+        case say.EntryReply():
+            body, more = _encode(reply), ((b"etag", b'"%d"' % reply.entry.revision),)
+        case say.TokenReply(token=made) | say.BoardReply(created=made):
+            status, body = 201 if made else 200, _encode(reply)
+        case _:
+            body = _encode(reply)
+    length = (b"content-length", b"%d" % len(body))
+    return status, [media, length, _NO_STORE, (ACTOR, principal.actor.encode()), *more], body
 
 
 def _cut_off() -> OutcomeUnknown:

@@ -5,6 +5,7 @@ Members named in the path come from there alone; those of a GET come from the qu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, cast, get_args
 from urllib.parse import parse_qsl
 
@@ -56,7 +57,7 @@ class Endpoint:
         """Whether the message stands in the body."""
         return self._body is not None
 
-    def message(self, params: dict[str, str], query: bytes, body: bytes) -> ask.Message:
+    def message(self, params: Mapping[str, str], query: bytes, body: bytes) -> ask.Message:
         """The message of one request. Raises `Malformed` or `TooLarge`, naming the part at fault."""
         members = self._members(query) if query else {}
         if self._body is None:

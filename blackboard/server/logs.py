@@ -44,15 +44,15 @@ class CloudEvent(Struct, frozen=True, kw_only=True):
     chainhash: str
 
 
-def render(reply: EventsReply, accept: bytes | None) -> tuple[Header, bytes, list[Header]]:
+def render(reply: EventsReply, accept: bytes | None) -> tuple[Header, bytes, tuple[Header, ...]]:
     """The media type, the body and further headers of a page."""
     media = _choose(accept)
-    more: list[Header] = [(b"vary", b"accept")]
+    more: tuple[Header, ...] = ((b"vary", b"accept"),)
     if media == JSON:
         return (b"content-type", JSON), _encoder.encode(reply), more
-    more.append((b"blackboard-head", b"%d" % reply.head))
+    more += ((b"blackboard-head", b"%d" % reply.head),)
     if reply.next is not None:
-        more.append((b"blackboard-next", b"%d" % reply.next))
+        more += ((b"blackboard-next", b"%d" % reply.next),)
     if media == NDJSON:
         return (b"content-type", NDJSON), _encoder.encode_lines(reply.events), more
     return (b"content-type", CLOUD_EVENTS), _encoder.encode([cloud_event(one) for one in reply.events]), more

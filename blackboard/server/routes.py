@@ -10,19 +10,24 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from blackboard import canonical
 from blackboard.errors import Malformed, NotFound
+from blackboard.messages.limits import Limits
 from blackboard.server.endpoint import Endpoint
 
 __all__ = ["Found", "Routes"]
 
 _REST: Final = "key"
+REMEMBERED: Final = 4096
+"""How many paths are found without a walk; an agent asks for few, again and again."""
 
 
 class Found(NamedTuple):
-    """What answers at a path, by method, and what the path says."""
+    """What answers at a path, by method, and what the path says. Shared between requests: never changed."""
 
     methods: Mapping[str, Endpoint]
-    params: dict[str, str]
+    params: Mapping[str, str]
+    board: str | None
 
 
 class _Node:
@@ -48,8 +53,10 @@ class _Node:
 class Routes:
     """Every operation by path and method."""
 
-    def __init__(self, endpoints: Iterable[Endpoint]) -> None:
+    def __init__(self, endpoints: Iterable[Endpoint], limits: Limits) -> None:
+        self._limits = limits
         self._root = _Node()
+        self._recent: dict[bytes, Found] = {}
         for endpoint in endpoints:
             node = self._root
             for segment in endpoint.operation.path.split("/")[1:]:
@@ -57,9 +64,19 @@ class Routes:
             node.methods[endpoint.operation.method] = endpoint
 
     def find(self, raw_path: bytes) -> Found:
-        """What answers at `raw_path`, still percent-encoded. Raises `NotFound`, or `Malformed` for bytes
-        that are not UTF-8.
+        """What answers at `raw_path`, still percent-encoded.
+
+        Raises `NotFound`, or `Malformed` for bytes that are not UTF-8 and for what is no name of a board.
         """
+        found = self._recent.get(raw_path)
+        if found is None:
+            found = self._walk(raw_path)
+            if len(self._recent) >= REMEMBERED:
+                self._recent.clear()
+            self._recent[raw_path] = found
+        return found
+
+    def _walk(self, raw_path: bytes) -> Found:
         segments = raw_path.split(b"/")
         node = self._root
         params: dict[str, str] = {}
@@ -72,12 +89,18 @@ class Routes:
                     raise _nothing_at(raw_path)
                 if known.name == _REST:
                     params[_REST] = _text(b"/".join(segments[index:]), _REST)
-                    return Found(known.methods, params)
+                    return self._found(known, params)
                 params[known.name] = _text(segment, known.name)
             node = known
         if not node.methods:
             raise _nothing_at(raw_path)
-        return Found(node.methods, params)
+        return self._found(node, params)
+
+    def _found(self, node: _Node, params: dict[str, str]) -> Found:
+        board = params.get("board")
+        if board is not None:
+            canonical.check_identifier(board, member="board", max_bytes=self._limits.identifier_bytes)
+        return Found(node.methods, params, board)
 
 
 def _text(raw: bytes, name: str) -> str:

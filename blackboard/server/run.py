@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import ipaddress
 import logging
 import os
@@ -39,6 +40,10 @@ def run_server(settings: Settings) -> int:
     told in one line.
     """
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    # What the imports left lives as long as the process: no collection need look at it again.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
     try:
         _check_binding(settings)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
