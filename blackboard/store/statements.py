@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Dialect, Select, bindparam, delete, func, insert, select
+from sqlalchemy import Dialect, Select, bindparam, delete, func, insert, literal_column, select
 from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.selectable import ScalarSelect
 
@@ -63,6 +63,7 @@ class Statements:
         self.boards = made(select(boards.c.id, boards.c.opened_at, _head()).order_by(boards.c.id))
         self.tip = made(_of_board(*TIP).order_by(events.c.seq.desc()).limit(1))
         self.tip_at = made(_of_board(*TIP).where(events.c.seq == bindparam("seq")))
+        self.stands = made(_of_board(literal_column("1")).where(events.c.seq == bindparam("seq")))
         self.rows = made(_slice(*ROW))
         self.folded = made(_slice(*FOLDED))
         self.entry = made(_entries(*ROW).where(events.c.revision == bindparam("revision")))

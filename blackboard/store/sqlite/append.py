@@ -8,7 +8,7 @@ from itertools import chain
 
 from blackboard.events.envelope import Row
 from blackboard.store.sqlite.dialect import SQL
-from blackboard.store.sqlite.faults import WrongCount
+from blackboard.store.sqlite.faults import Gap, WrongCount
 
 ONE_STATEMENT = 64
 """Up to so many rows go in as one statement, prepared once for each number of rows; their members stay
@@ -20,7 +20,12 @@ _MORE = ", (" + ", ".join("?" * MEMBERS) + ")"
 
 
 def append(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
-    """Insert the rows of one board in one commit. Raises `sqlite3.Error`; nothing is stored then."""
+    """Insert the rows of one board in one commit. Raises `sqlite3.Error`; nothing is stored then.
+
+    The key (board, seq) keeps two from appending at one seq. That the row before is looked for keeps
+    gaps out as well; nothing ever removes a row, so the look may come before the transaction.
+    """
+    _check_continues(connection, rows)
     if rows[0].seq > 1 and len(rows) <= ONE_STATEMENT:
         parameters = tuple(chain.from_iterable(rows))
         inserted = connection.execute(SQL.append.sql + _MORE * (len(rows) - 1), parameters).rowcount
@@ -42,6 +47,15 @@ def roll_back(connection: sqlite3.Connection) -> None:
     """End a transaction that failed, where SQLite has not done so itself."""
     if connection.in_transaction:
         connection.execute("ROLLBACK")
+
+
+def _check_continues(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    first, last = rows[0].seq, rows[-1].seq
+    before = SQL.stands.bind(board=rows[0].board, seq=first - 1)
+    if last - first + 1 != len(rows):
+        raise Gap(f"seqs {first} to {last} in {len(rows)} rows")
+    if first > 1 and connection.execute(SQL.stands.sql, before).fetchone() is None:
+        raise Gap(f"seq {first} on a log without seq {first - 1}")
 
 
 def _counted(inserted: int, rows: Sequence[Row]) -> None:

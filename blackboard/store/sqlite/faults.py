@@ -35,6 +35,10 @@ class WrongCount(sqlite3.DatabaseError):
     """SQLite reported another number of rows than it was given."""
 
 
+class Gap(sqlite3.IntegrityError):
+    """The rows do not continue the log: what they were decided on is not there."""
+
+
 def breaks(error: BaseException) -> bool:
     """Whether the connection that raised `error` is better replaced."""
     return isinstance(error, sqlite3.Error) and _primary(error) not in HARMLESS
@@ -42,6 +46,8 @@ def breaks(error: BaseException) -> bool:
 
 def taken(error: sqlite3.IntegrityError) -> Taken | None:
     """Which key of the log a row violates, None for another constraint."""
+    if isinstance(error, Gap):
+        return "seq"
     said = str(error)
     if "events.command_id" in said:
         return "command"

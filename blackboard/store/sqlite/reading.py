@@ -53,7 +53,7 @@ def tip_at(connection: sqlite3.Connection, board: str, seq: int) -> Tip | None:
 
 def boards(connection: sqlite3.Connection) -> list[BoardRow]:
     """Every board with its head."""
-    return [BoardRow(*row) for row in fetch(connection, SQL.boards)]
+    return [BoardRow(name, opened_at, head or 0) for name, opened_at, head in fetch(connection, SQL.boards)]
 
 
 def rows(connection: sqlite3.Connection, span: Span, equal: dict[str, Any]) -> list[Row]:
