@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -13,10 +13,12 @@ from blackboard.cli.session import Session
 from blackboard.client import Board
 from blackboard.client.transport import Request
 from blackboard.config import Settings
-from blackboard.errors import NotAllowed, StoreBusy
-from blackboard.messages.principal import Principal
+from blackboard.errors import StoreBusy, UnknownBoard
+from blackboard.events.envelope import Row
+from blackboard.messages.commands import Query
+from blackboard.messages.principal import Principal, Role
 from blackboard.messages.replies import EventView
-from blackboard.service import Service
+from blackboard.service import Service, event_view
 from blackboard.store import open_store
 
 
@@ -29,13 +31,15 @@ class _ReadOnly:
 
     async def send(self, request: Request) -> Any:
         """See `Transport.send`."""
-        answer = await self._service.query(request.board, self._principal, request.message, request.call)
+        query = cast(Query, request.message)
+        answer = await self._service.query(request.board, self._principal, query, request.call)
         return msgspec.json.decode(msgspec.json.encode(answer), type=request.operation.reply)
 
-    async def follow(self, board: str, after: int) -> AsyncIterator[EventView]:
-        """A file says nothing when it grows."""
-        raise NotAllowed("a file that another process owns cannot be followed: ask its server, with --server")
-        yield
+    async def follow(self, board: str, after: int) -> AsyncGenerator[EventView, None]:
+        """See `Transport.follow`. What the owner appends is found by looking again and again."""
+        async for row in self._service.follow(board, self._principal, after):
+            if isinstance(row, Row):
+                yield msgspec.json.decode(msgspec.json.encode(event_view(row)), type=EventView)
 
     async def close(self) -> None:
         """The opener closes."""
@@ -44,6 +48,9 @@ class _ReadOnly:
 @asynccontextmanager
 async def looking(session: Session) -> AsyncIterator[Board]:
     """A board for commands that only look; where another process owns the file, read-only beside it."""
+    file = session.target.file
+    if file is not None and not file.exists() and session.in_demo(session.target) is None:
+        raise UnknownBoard(f"there is no file {file}: name another as --db, or a server as --server")
     try:
         async with session.connect() as board:
             yield board
@@ -53,12 +60,12 @@ async def looking(session: Session) -> AsyncIterator[Board]:
             raise
     output.note(f"{session.target.file} has an owner; looking at it read-only")
     async with _beside(session.target.url, session.settings, _principal(session)) as transport:
-        yield Board(transport, session.board)
+        yield Board(transport, session.board if "board" in session.flags else None)
 
 
 def _principal(session: Session) -> Principal:
     ((role, name),) = session.identity.items()
-    return Principal(role=role, name=name)
+    return Principal(role=cast(Role, role), name=name)
 
 
 @asynccontextmanager

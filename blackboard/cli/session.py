@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import shlex
+import shutil
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from blackboard.client import Board
     from blackboard.config import Settings
 
+PROG = "blackboard"
 ROLES = ("agent", "operator", "auditor")
 _REACH_SECONDS = 0.5
 
@@ -77,10 +81,16 @@ class Session:
     @cached_property
     def board(self) -> str:
         """The board that was named."""
-        name = self.flags.get("board") or os.environ.get("BLACKBOARD_BOARD")
-        if not name:
+        if not self._named_board:
             raise click.UsageError("name a board: --board NAME, or BLACKBOARD_BOARD in the environment")
-        return str(name)
+        return self._named_board
+
+    @property
+    def _named_board(self) -> str | None:
+        if "board" not in self.flags:  # the command concerns no board
+            return None
+        name = self.flags["board"] or os.environ.get("BLACKBOARD_BOARD")
+        return str(name) if name else None
 
     @cached_property
     def target(self) -> Target:
@@ -99,7 +109,7 @@ class Session:
     def in_demo(self, target: Target) -> Target | None:
         """The demo's file, where nobody named a target and the board is one of its boards."""
         path = Path(str(self.settings.state_dir)) / DEMO_FILE
-        known = self.demo and self.flags.get("board") in DEMO_BOARDS and path.exists()
+        known = self.demo and self._named_board in DEMO_BOARDS.values() and path.exists()
         if target.found is None or not known:
             return None
         return Target(f"sqlite:///{path}", found=f"the demo's file {path}")
@@ -128,7 +138,7 @@ class Session:
             if (value := self.flags.get(option))
             for part in (f"--{option.replace('_', '-')}", str(value))
         ]
-        return shlex.join(["blackboard", *command.split(), *arguments, *named])
+        return " ".join([program(), shlex.join([*command.split(), *arguments, *named])])
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Board]:
@@ -136,26 +146,27 @@ class Session:
         target = self.target
         if (there := self.in_demo(target)) and not await self._has_board(target):
             target = there
-        async with await blackboard.connect(target.url, **self._arguments(target)) as board:
+        async with blackboard.connect(target.url, **self._arguments(target)) as board:
             yield board
 
     def _arguments(self, target: Target) -> dict[str, Any]:
         arguments: dict[str, Any] = {"board": self.board if "board" in self.flags else None}
         if not target.is_server:
-            return arguments | self.identity
-        for role in ROLES:
-            if self.flags.get(role):
-                raise click.UsageError(
-                    f"over HTTP the token says who acts, so --{role} goes with --db only; "
-                    f"make a token with `blackboard token create {role} NAME` and give it as --token"
-                )
-        return arguments | {"token": target.token}
+            return arguments | self.identity | {"settings": self.settings}
+        named = {role: self.flags[role] for role in ROLES if self.flags.get(role)}
+        if named and not self._named_token:
+            ((role, name), *_) = named.items()
+            raise click.UsageError(
+                f"over HTTP the token says who acts: make one with `blackboard token create {role} {name}` "
+                f"and give it as --token or BLACKBOARD_TOKEN (--{role} alone goes with --db)"
+            )
+        return arguments | named | {"token": target.token}
 
     async def _has_board(self, target: Target) -> bool:
         if target.file is not None and not target.file.exists():
             return False
         try:
-            async with await blackboard.connect(target.url, **self._arguments(target)) as board:
+            async with blackboard.connect(target.url, **self._arguments(target)) as board:
                 await board.get_board()
         except BlackboardError:
             return False
@@ -171,17 +182,21 @@ class Session:
             )
         return {self.acts[0]: _user()}
 
-    def _token(self, url: str) -> str | None:
+    @property
+    def _named_token(self) -> str | None:
         token = self.flags.get("token") or os.environ.get("BLACKBOARD_TOKEN")
-        if token:
-            return str(token)
+        return str(token) if token else None
+
+    def _token(self, url: str) -> str | None:
+        if self._named_token:
+            return self._named_token
         local = self._local_server()
         return local.token if local and _same_place(local.url, url) else None
 
     def _found(self) -> Target:
         local = self._local_server()
         if local:
-            token = self.flags.get("token") or os.environ.get("BLACKBOARD_TOKEN") or local.token
+            token = self._named_token or local.token
             return Target(local.url, token, found=f"the local server {local.url}")
         return Target(str(self.settings.db), found=f"the file of {self.settings.db}")
 
@@ -190,12 +205,28 @@ class Session:
 
         state = str(self.settings.state_dir)
         running = find_server(state)
-        if running is None or not _answers(running.url):
+        if running is None or not answers(running.url):
             return None
         return Target(running.url, read_operator_token(state))
 
 
-def _answers(url: str) -> bool:
+def program() -> str:
+    """How this command was called, so that a line which is told can be pasted."""
+    called = Path(sys.argv[0])
+    if called.name != PROG:
+        return PROG
+    found = shutil.which(PROG)
+    if found is not None and Path(found).resolve() == called.resolve():
+        return PROG
+    script = called.parents[2] / "scripts" / PROG if called.parent.parent.name == ".venv" else called
+    place = script if script.is_file() else called
+    with contextlib.suppress(ValueError):
+        return shlex.quote(f"./{place.relative_to(Path.cwd())}")
+    return shlex.quote(str(place))
+
+
+def answers(url: str) -> bool:
+    """Whether somebody listens there."""
     # A file outlives a server that was killed: only one that can be reached counts.
     place = urlsplit(url)
     try:

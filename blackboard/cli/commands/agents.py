@@ -8,9 +8,9 @@ import click
 import msgspec
 
 from blackboard.cli import output
-from blackboard.cli.acting import acting
 from blackboard.cli.commands.entries import show_entries
 from blackboard.cli.commands.log import READERS
+from blackboard.cli.looking import looking
 from blackboard.cli.options import command
 from blackboard.cli.session import Session
 
@@ -22,7 +22,7 @@ _AT = click.option(
 @command("ledger", _AT, acts=("auditor", "operator"))
 async def ledger(session: Session, *, at: int | None) -> None:
     """Show every entry as of a seq, as an auditor or operator; nothing is recorded."""
-    async with session.connect() as board:
+    async with looking(session) as board:
         page = await board.ledger(at=at)
         entries, after = list(page.entries), page.next
         while after is not None:
@@ -40,7 +40,7 @@ async def agents(session: Session, *, at: int | None) -> None:
     """Show every agent's standing, and what its protection costs: keys served to it (READS), and those
     among them that it owed to a demotion (RE-READS).
     """
-    async with acting(session) as (board, _):
+    async with looking(session) as board:
         reply = await board.agents(at=at)
     if session.json:
         output.emit_json(reply)
@@ -55,7 +55,7 @@ async def show(session: Session, *, agent_id: str, at: int | None) -> None:
     """Show one agent as of a seq: its standing, what it holds, what its signals compare with, and its
     last rejections and signals.
     """
-    async with acting(session) as (board, _):
+    async with looking(session) as board:
         reply = await board.show_agent(agent_id, at=at)
     if session.json:
         output.emit_json(reply)

@@ -9,6 +9,7 @@ import msgspec
 
 from blackboard.cli import output, values
 from blackboard.cli.acting import acting
+from blackboard.cli.looking import looking
 from blackboard.cli.options import KEY, command
 from blackboard.cli.session import Session
 from blackboard.events.kinds import Mode
@@ -50,7 +51,7 @@ async def open_(
 @command("list", acts=("auditor", "operator", "agent"), board=False, group=board)
 async def list_(session: Session) -> None:
     """List the boards that the caller reaches."""
-    async with session.connect() as there:
+    async with looking(session) as there:
         reply = await there.list_boards()
     if session.json:
         output.emit_json(reply)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from blackboard.cli.demo import FILE
 from blackboard.cli.demo.play import Place, Played, play
 from blackboard.cli.demo.show import Collector, Printer, audit_lines, table_lines
 from blackboard.cli.options import PLACE, build
-from blackboard.cli.session import Session
+from blackboard.cli.session import Session, program
+from blackboard.store.sqlite.lock import OwnerLock
 
 
 @build("demo", (), PLACE, lambda flags: Session(flags=flags), None)
@@ -38,14 +40,23 @@ async def demo(session: Session) -> None:
 
 def _place(session: Session) -> tuple[Place, str]:
     """Where to play, and what to add to a command line that looks at it afterwards."""
-    if session.flags.get("server"):
+    if session.flags.get("server") and session.flags.get("db") is None:
         return Place(session.target.url, session.target.token or ""), f"--server {session.target.url}"
     if session.flags.get("db"):
-        return Place(session.target.url), f"--db {session.flags['db']}"
+        return Place(session.target.url), f"--db {shlex.quote(session.flags['db'])}"
     path = config.make_state_dir(session.settings) / FILE
-    for old in (path, *path.parent.glob(f"{FILE}-*")):
-        Path(old).unlink(missing_ok=True)
-    return Place(f"sqlite:///{path}"), f"--db {path}"
+    _remove(path)
+    return Place(f"sqlite:///{path}"), f"--db {shlex.quote(str(path))}"
+
+
+def _remove(path: Path) -> None:
+    """Remove the last run's file. Raises `StoreBusy` where somebody is looking at it."""
+    lock = OwnerLock.acquire(path.resolve())
+    try:
+        for old in (path, *path.parent.glob(f"{path.name}-*")):
+            old.unlink(missing_ok=True)
+    finally:
+        lock.release()
 
 
 def _close(played: list[Played], again: str) -> None:
@@ -59,9 +70,9 @@ def _close(played: list[Played], again: str) -> None:
     for line in table_lines(played):
         output.emit(line)
     output.note("")
-    output.note("The same log again, and an agent's view:")
-    output.note(f"  blackboard log --board {played[0].board} {again}")
-    output.note(f"  blackboard show executor --board {played[0].board} {again}")
+    output.note("The same log again, and what one agent holds:")
+    output.note(f"  {program()} log --board {played[0].board} {again}")
+    output.note(f"  {program()} show executor --board {played[0].board} {again}")
 
 
 def _document(place: Place, collected: list[Collector], played: list[Played]) -> dict[str, Any]:

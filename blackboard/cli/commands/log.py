@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from blackboard.cli import describe, output
+from blackboard.cli.looking import looking
 from blackboard.cli.options import command
 from blackboard.cli.session import Session
 from blackboard.messages.replies import EventView
@@ -39,7 +40,7 @@ _FILTERS: tuple[Callable[..., Any], ...] = (
 async def log(session: Session, *, after: int, limit: int | None, **filters: Any) -> None:
     """Print the board's log, oldest first; with --json one document a line."""
     left = limit
-    async with session.connect() as board:
+    async with looking(session) as board:
         while left is None or left > 0:
             page = await board.events(after=after, limit=min(left or _PAGE, _PAGE), **filters)
             for event in page.events:
@@ -61,7 +62,7 @@ async def follow(session: Session, *, after: int, count: int | None) -> None:
     into any agent's view.
     """
     seen = 0
-    async with session.connect() as board:
+    async with looking(session) as board:
         async for event in board.follow(after=after):
             show(session, event)
             seen += 1

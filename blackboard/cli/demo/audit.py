@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 class Corruption(NamedTuple):
     """An accepted write that says what is not so.
 
-    `held` is the revision that its writer had seen of the key, `current` the one that stood, written by
-    `current_writer`; `compaction` the seq of the writer's last one. `stopped_by` are the rules of the
-    default policy that would have refused it.
+    `seen` is the revision of the key that its writer had seen last, and `seen_at` where; `current` is the
+    one that stood, written at `current_at`; `compaction` the seq of the writer's last one. `stopped_by`
+    are the rules of the default policy that would have refused it.
     """
 
     seq: int
@@ -38,9 +38,10 @@ class Corruption(NamedTuple):
     writer: str
     said: str
     truly: Fact
-    held: int | None
-    holds_current: bool
-    current: int
+    seen: int | None
+    seen_at: int | None
+    current: int | None
+    current_at: int | None
     compaction: int | None
     stopped_by: list[str]
 
@@ -58,7 +59,7 @@ async def outcome(auditor: Board, world: World) -> Outcome:
     events = [event async for event in auditor.log()]
     agents = await auditor.agents()
     corrupt = [
-        await _explain(auditor, events, event, truly)
+        _explain(events, event, truly)
         for event in events
         if (truly := contradicted(event, world)) is not None
     ]
@@ -81,34 +82,39 @@ def contradicted(event: EventView, world: World) -> Fact | None:
     return None if truly.status == FINISHED else truly
 
 
-async def _explain(auditor: Board, events: list[EventView], event: EventView, truly: Fact) -> Corruption:
-    writer = event.actor.removeprefix("agent:")
-    before = await auditor.show_agent(writer, at=event.seq - 1)
-    held = next((held for held in before.view if held.key == event.key), None)
+def _explain(events: list[EventView], event: EventView, truly: Fact) -> Corruption:
+    earlier = [one for one in events if one.seq < event.seq]
+    writer, key = event.actor.removeprefix("agent:"), str(event.key)
+    seen = [(one.seq, revision) for one in earlier if (revision := _sees(one, event.actor, key)) is not None]
+    stood = [one for one in earlier if one.key == key]
+    compactions = [
+        one.seq
+        for one in earlier
+        if one.kind == kinds.AgentCompacted.KIND and one.body is not None and writer in one.body["agents"]
+    ]
     return Corruption(
         seq=event.seq,
-        key=str(event.key),
+        key=key,
         writer=writer,
         said=FINISHED,
         truly=truly,
-        held=None if held is None else held.revision,
-        holds_current=held is not None and held.current,
-        current=0 if held is None else held.current_revision,
-        compaction=_last_compaction(events, writer, event.seq),
+        seen=seen[-1][1] if seen else None,
+        seen_at=seen[-1][0] if seen else None,
+        current=stood[-1].revision if stood else None,
+        current_at=stood[-1].seq if stood else None,
+        compaction=compactions[-1] if compactions else None,
         stopped_by=stopped_by(events, event),
     )
 
 
-def _last_compaction(events: list[EventView], agent: str, before: int) -> int | None:
-    found = [
-        event.seq
-        for event in events
-        if event.kind == kinds.AgentCompacted.KIND
-        and event.seq < before
-        and event.body is not None
-        and agent in event.body["agents"]
-    ]
-    return found[-1] if found else None
+def _sees(event: EventView, actor: str, key: str) -> int | None:
+    """The revision of the key that this event showed to `actor`: a read by keys, or its own write."""
+    if event.actor != actor or event.body is None:
+        return None
+    if event.kind == kinds.BoardRead.KIND:
+        found: int | None = event.body.get("keys", {}).get(key)
+        return found
+    return event.revision if event.key == key else None
 
 
 def stopped_by(events: list[EventView], event: EventView) -> list[str]:
@@ -133,16 +139,14 @@ def stopped_by(events: list[EventView], event: EventView) -> list[str]:
 def _asked(event: EventView) -> Write:
     assert event.body is not None
     body: dict[str, Any] = event.body
-    revision = body.get("asserted", event.revision)
-    return Write(
-        str(event.key), int(revision), body["value"], body.get("confidence"), basis=body.get("basis")
-    )
+    revision = body.get("asserted") or event.revision
+    assert revision is not None
+    return Write(str(event.key), revision, body["value"], body.get("confidence"), basis=body.get("basis"))
 
 
 def _decoded(view: EventView) -> Event:
-    body = decode_body(
-        view.kind, view.version, None if view.body is None else canonical.encode(view.body).decode()
-    )
+    text = None if view.body is None else canonical.encode(view.body).decode()
+    body = decode_body(view.kind, view.version, text)
     if isinstance(body, kinds.BoardOpened):
         body = msgspec.structs.replace(body, policy=Policy())
     return Event(

@@ -67,6 +67,7 @@ class Incident:
         await planner.say(f"A, B and C are planned, see {', '.join(one.id for one in ack.entries)}", turn=1)
         self._stage.give("planned")
         await self._stage.wait("B failed")
+        await planner.read(map(key_of, TASKS), turn=2)
         ack = await planner.work(2, {key_of("B"): {"status": "failed", "retry": "pending"}})
         await planner.say(f"B is to be run again, see {ack.entries[0].id}", turn=2)
         await self._report("the retry is planned")
@@ -77,9 +78,7 @@ class Incident:
         await self._stage.wait("settled")
         await planner.read(map(key_of, TASKS))
         ready = all(planner.belief[task] == "complete" for task in ("A", "B"))
-        await planner.remark(
-            "finds A and B complete and ships" if ready else "finds B open and ships nothing"
-        )
+        await planner.remark("finds A and B complete: it ships" if ready else "finds B open: it waits")
         self._stage.give("judged")
 
     async def _verify(self) -> None:

@@ -12,7 +12,7 @@ from blackboard.cli.demo import Form
 from blackboard.cli.demo.audit import Corruption
 from blackboard.cli.demo.play import Played
 from blackboard.cli.demo.stage import Beliefs, Remark
-from blackboard.cli.demo.world import TASKS
+from blackboard.cli.demo.world import FINISHED, TASKS
 from blackboard.events import kinds
 from blackboard.messages.replies import EventView
 
@@ -90,17 +90,21 @@ def divergent(beliefs: Beliefs) -> list[dict[str, str]]:
 
 
 def belief_lines(beliefs: Beliefs) -> list[str]:
-    """The comparison as a table; what differs from the ledger is marked."""
-    rows = [("the ledger says", *(beliefs.ledger[task] for task in TASKS))]
+    """The comparison as a table; what an agent believes against the ledger is marked, and so is what the
+    ledger says against the truth.
+    """
+    ledger, truth = beliefs.ledger, beliefs.truth
+    said = [_marked(ledger[task], (ledger[task] == FINISHED) == (truth[task] == FINISHED)) for task in TASKS]
+    rows = [("truly", *(truth[task] for task in TASKS)), ("the ledger says", *said)]
     for agent, believed in beliefs.believed.items():
-        told = [believed.get(task, "nothing") for task in TASKS]
-        cells = [
-            word if word == beliefs.ledger[task] else f"{word} (!)"
-            for task, word in zip(TASKS, told, strict=True)
-        ]
-        rows.append((f"{agent} believes", *cells))
-    rows.append(("truly", *(beliefs.truth[task] for task in TASKS)))
+        words = [believed.get(task, "nothing") for task in TASKS]
+        told = (_marked(word, word == ledger[task]) for task, word in zip(TASKS, words, strict=True))
+        rows.append((f"{agent} believes", *told))
     return output.table((f"{beliefs.moment}, seq {beliefs.seq}", *TASKS), rows)
+
+
+def _marked(word: str, fits: bool) -> str:
+    return word if fits else f"{word} (!)"
 
 
 def table_lines(played: Iterable[Played]) -> list[str]:
@@ -115,15 +119,13 @@ def table_lines(played: Iterable[Played]) -> list[str]:
 
 def audit_lines(one: Corruption) -> list[str]:
     """What an accepted write claimed, what was so, what lay behind it, what would have stopped it."""
-    held = f"revision {one.held} of it" if one.held is not None else "an older revision of it or none"
-    behind = f"its writer had seen {held}; revision {one.current} stood"
+    seen = f"revision {one.seen} at seq {one.seen_at}" if one.seen_at is not None else "no revision of it"
+    behind = f"its writer had last seen {seen}; revision {one.current} stood since seq {one.current_at}"
     if one.compaction is not None:
-        behind += f"; its compaction at seq {one.compaction} had taken everything from its view"
+        behind += f"; the compaction at seq {one.compaction} had taken all of it"
     stopped = ", ".join(one.stopped_by) or "nothing"
     return [
-        output.visible(
-            f"entry:{one.seq}  {one.writer} wrote {one.key} = {one.said}; truly it had {one.truly.status}"
-        ),
-        output.visible(f"  behind it: {behind}"),
-        output.visible(f"  the default policy would have refused it: {stopped}"),
+        f"entry:{one.seq}: {one.writer} wrote {one.key} = {one.said}; truly it was {one.truly.status}",
+        f"  behind it: {behind}",
+        f"  the default policy would have refused it: {stopped}",
     ]

@@ -1,0 +1,117 @@
+"""`db upgrade|downgrade|current|check`: the tables of a database, and whether its log can be read whole."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import click
+
+from blackboard import config
+from blackboard.cli import output
+from blackboard.cli.options import local
+from blackboard.cli.progress import Progress
+from blackboard.cli.session import Session, Target
+from blackboard.errors import IntegrityFailure, NotFound
+from blackboard.store import schema
+
+
+@click.group()
+def db() -> None:
+    """Upgrade, downgrade and check a database. It is named with --db; without it, it is that of the
+    settings.
+    """
+
+
+@local("current", database=True, group=db)
+async def current(session: Session) -> None:
+    """Show the schema revision of the database, and the newest that this release knows."""
+    found = await schema.current(_existing(session))
+    if session.json:
+        output.emit_json(found)
+    else:
+        output.emit(f"{found.revision or 'no tables'} (newest {found.newest})")
+
+
+@local("upgrade", database=True, group=db)
+async def upgrade(session: Session) -> None:
+    """Take the tables to the newest revision; the file is made where it is missing. Needs the database for
+    itself.
+    """
+    config.make_state_dir(session.settings)
+    with _progress("events") as progress:
+        done = await schema.upgrade(str(session.settings.db), session.settings, progress=progress)
+    if session.json:
+        output.emit_json(done)
+        return
+    output.emit(f"{done.before or 'no tables'} -> {done.revision}")
+    for board in done.snapshots:
+        output.emit(output.visible(f"snapshot built: {board}"))
+    for board, reason in done.skipped.items():
+        output.note(output.visible(f"no snapshot of {board}: {reason}"))
+
+
+@local(
+    "downgrade",
+    click.argument("revision", default="-1", metavar="[REVISION]"),
+    click.option("--discard-log", is_flag=True, help="Go down to base, although the log is dropped with it."),
+    database=True,
+    group=db,
+)
+async def downgrade(session: Session, *, revision: str, discard_log: bool) -> None:
+    """Take the tables down to REVISION, by default by one step. Needs the database for itself."""
+    found = await schema.downgrade(_existing(session), revision, discard_log=discard_log)
+    if session.json:
+        output.emit_json(found)
+    else:
+        output.emit(f"{found.revision or 'no tables'} (newest {found.newest})")
+
+
+@local("check", database=True, group=db)
+async def check(session: Session) -> int:
+    """Read every event: recompute digests and the chain, decode, fold. Changes nothing, and works beside a
+    running server.
+    """
+    with _progress("events") as progress:
+        found = await schema.check(_existing(session), progress=progress)
+    if session.json:
+        output.emit_json(found)
+    else:
+        _show(found)
+    return IntegrityFailure.exit_code if found.flaws else 0
+
+
+def _show(found: schema.Checked) -> None:
+    rate = found.events / found.seconds if found.seconds else 0
+    boards, events = output.counted(found.boards, "board"), output.counted(found.events, "event")
+    output.emit(f"{boards}, {events}, {found.seconds:.1f} s ({rate:,.0f}/s)")
+    output.emit_table(("KIND", "EVENTS"), sorted(found.kinds.items()), right=("EVENTS",))
+    if found.redacted:
+        output.emit(f"{output.counted(found.redacted, 'redacted event')}")
+    if found.opaque:
+        output.note(f"{output.counted(found.opaque, 'event')} of kinds that this release does not know")
+    for board in found.too_new:
+        output.note(output.visible(f"{board} has a format that this release does not know"))
+    for flaw in found.flaws:
+        output.note(output.visible(f"flaw: board {flaw.board}, seq {flaw.seq}: {flaw.detail}"))
+    if found.flaws:
+        output.note("keep the file as it is, and go back to a copy that checks")
+    else:
+        output.emit("every digest, hash and seq fits")
+
+
+def _existing(session: Session) -> str:
+    """The database's URL. Raises `NotFound` where it names a file that is not there."""
+    database = Target(str(session.settings.db))
+    if database.file is not None and not database.file.exists():
+        raise NotFound(f"there is no file {database.file}: name another as --db")
+    return database.url
+
+
+@contextlib.contextmanager
+def _progress(noun: str) -> Iterator[Progress]:
+    progress = Progress(noun)
+    try:
+        yield progress
+    finally:
+        progress.close()
