@@ -100,7 +100,7 @@ class MemoryStore:
     async def scan(self, board: str, after: int = 0, through: int | None = None) -> AsyncIterator[list[Row]]:
         """See `contract.Store.scan`."""
         last = MAX_INTEGER if through is None else through
-        while rows := await self.slice(board, after, last, SCAN_ROWS):
+        while rows := await self.whole(board, after, last, SCAN_ROWS):
             yield rows
             after = rows[-1].seq
 
@@ -178,10 +178,10 @@ class MemoryStore:
 
     async def trusted(self, board: str, after: int, through: int, limit: int) -> Sequence[Trusted]:
         """See `folding.Log`."""
-        rows = await self.slice(board, after, through, limit)
+        rows = await self.whole(board, after, through, limit)
         return [(*row[1:7], row.request_digest is not None, *row[8:12]) for row in rows]
 
-    async def slice(self, board: str, after: int, through: int, limit: int) -> list[Row]:
+    async def whole(self, board: str, after: int, through: int, limit: int) -> list[Row]:
         """See `folding.Log`."""
         await asyncio.sleep(0)
         return self._log(board)[after : min(through, after + limit)]

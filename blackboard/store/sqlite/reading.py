@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from blackboard.events.envelope import Row, Tip
 from blackboard.messages.limits import MAX_INTEGER
 from blackboard.store.contract import BoardRow
-from blackboard.store.folding import Saved, Trusted
+from blackboard.store.folding import Saved, Trusted, Whole
 from blackboard.store.sqlite.dialect import SQL
 from blackboard.store.statements import Statement
 
@@ -177,6 +177,11 @@ def snapshot(connection: sqlite3.Connection, board: str, fingerprint: str, seq: 
 def trusted(connection: sqlite3.Connection, span: Span) -> list[Trusted]:
     """The rows of a span as a fold needs them."""
     return fetch(connection, SQL.folded, **span._asdict())
+
+
+def whole(connection: sqlite3.Connection, span: Span) -> list[Whole]:
+    """The rows of a span as verification needs them."""
+    return fetch(connection, SQL.rows, **span._asdict())
 
 
 def release_of(connection: sqlite3.Connection, board_format: int) -> str | None:

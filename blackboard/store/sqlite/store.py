@@ -16,7 +16,7 @@ from blackboard.projections import snapshot
 from blackboard.projections.board import Board
 from blackboard.store import folding
 from blackboard.store.contract import BoardRow, CommandTaken, Loaded, SeqTaken, StoredToken
-from blackboard.store.folding import Saved, Trusted
+from blackboard.store.folding import Saved, Trusted, Whole
 from blackboard.store.snapshots import encoded
 from blackboard.store.sqlite import health, reading, writing
 from blackboard.store.sqlite.append import append
@@ -100,7 +100,7 @@ class SqliteStore:
         """See `contract.Store.scan`."""
         last = MAX_INTEGER if through is None else through
         while after < last:
-            rows = await self.slice(board, after, last, SCAN_ROWS)
+            rows = await self._scanning.run(reading.rows, Span(board, after, last, SCAN_ROWS), {})
             if not rows:
                 return
             yield rows
@@ -182,9 +182,9 @@ class SqliteStore:
         """See `folding.Log`."""
         return await self._scanning.run(reading.trusted, Span(board, after, through, limit))
 
-    async def slice(self, board: str, after: int, through: int, limit: int) -> list[Row]:
+    async def whole(self, board: str, after: int, through: int, limit: int) -> Sequence[Whole]:
         """See `folding.Log`."""
-        return await self._scanning.run(reading.rows, Span(board, after, through, limit), {})
+        return await self._scanning.run(reading.whole, Span(board, after, through, limit))
 
     async def saved(self, board: str, fingerprint: str, seq: int) -> list[int]:
         """See `folding.Log`."""
