@@ -229,10 +229,15 @@ class WriteProposed(Body, frozen=True):
 
 
 class ProposalAccepted(Body, frozen=True):
-    """Followed by its `entry.written` events in the same commit."""
+    """Followed by its `entry.written` events in the same commit.
+
+    `repeats` are those of its writes that the coordinator had made before, as key and revision: no event
+    follows for them.
+    """
 
     KIND = "proposal.accepted"
     proposal: str
+    repeats: dict[str, int] = {}
     restate: bool = False
 
 

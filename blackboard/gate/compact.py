@@ -39,11 +39,10 @@ def decide_compact(asked: Asked, command: ask.Compact) -> Decision:
     mode = _fallback(board, command, agents)
     if mode is not None:
         bodies.append(mode)
-    if principal.agent is not None:
-        agent = board.agent(principal.agent)
-        bodies += raise_signals(board, Moment(agent=agent, turn=command.turn, invented=unknown))
+    if asked.actor is not None:
+        bodies += raise_signals(board, Moment(agent=asked.actor, turn=command.turn, invented=unknown))
     reply = say.CompactReply(
-        agents=agents, base_seq=base, unknown_kept=unknown, mode=mode.mode if mode is not None else board.mode
+        agents=agents, base_seq=base, unknown_kept=unknown, mode=mode.mode if mode is not None else None
     )
     return asked.decide([*bodies], reply)
 

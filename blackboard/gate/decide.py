@@ -10,11 +10,11 @@ from typing import Any, assert_never
 
 import msgspec
 
-from blackboard.errors import BlackboardError, TurnOutOfOrder
+from blackboard.errors import BlackboardError
 from blackboard.events import kinds
 from blackboard.events.envelope import Draft
 from blackboard.gate.authorize import authorize, unknown_board
-from blackboard.gate.case import Case, Fetched, Need
+from blackboard.gate.case import Fetched, Need
 from blackboard.gate.citing import find_citations
 from blackboard.gate.compact import decide_compact
 from blackboard.gate.decision import Asked, Decision, raise_signals
@@ -27,12 +27,12 @@ from blackboard.gate.govern import (
     opening,
 )
 from blackboard.gate.moment import Moment
-from blackboard.gate.propose import accept_needs, decide_accept, decide_propose, decide_refuse
+from blackboard.gate.propose import accept_needs, decide_accept, decide_propose, decide_refuse, propose_needs
 from blackboard.gate.query import board_members
 from blackboard.gate.read import decide_read, decide_read_entry, decide_read_proposals
 from blackboard.gate.telling import context
+from blackboard.gate.turn import check_turn
 from blackboard.gate.write import decide_write, needed
-from blackboard.gate.writes.unseen_revision import needs_held
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
 from blackboard.messages.prepare import Prepared
@@ -51,10 +51,7 @@ def needs(board: Board, principal: Principal, prepared: Prepared) -> list[Need]:
         case ask.AcceptProposal(proposal=proposal):
             return accept_needs(board, agent, proposal)
         case ask.Propose():
-            held = (
-                needs_held(Case(board, agent, write, {}, write.revision or 0)) for write in prepared.writes
-            )
-            return [need for need in held if need is not None]
+            return propose_needs(board, agent, prepared.writes)
         case _:
             return []
 
@@ -79,11 +76,11 @@ def decide(
     if not board.head and not auto_open and not isinstance(command, ask.OpenBoard):
         raise unknown_board(name)
     agent = _acting(board, principal)
-    _check_turn(agent, command)
-    asked = Asked(board, principal, prepared, fetched, _leading(board, name, principal, agent, command))
-    if agent is None:
-        return _decide_for_others(asked, name, command)
-    return _decide_for_agent(asked, agent, command)
+    leading = _leading(board, name, principal, agent, command)
+    asked = Asked(board, principal, agent, prepared, fetched, leading)
+    if not isinstance(command, ask.WriteBatch):  # which may be a replay: a receipt, whatever turn it names
+        check_turn(agent, getattr(command, "turn", None))
+    return _decide(asked, name, command)
 
 
 def _acting(board: Board, principal: Principal) -> AgentState | None:
@@ -105,76 +102,28 @@ def _leading(
     return leading
 
 
-def _check_turn(agent: AgentState | None, command: ask.Command) -> None:
-    turn = getattr(command, "turn", None)
-    if turn is None or agent is None or agent.breadth.turn is None:
-        return
-    last = agent.breadth.turn
-    if turn > last or (turn == last and not agent.breadth.ended):
-        return
-    least = last + 1 if agent.breadth.ended else last
-    raise TurnOutOfOrder(
-        f"turn {turn}: {agent.id} is at turn {last}{' and has ended it' if agent.breadth.ended else ''}; "
-        f"the lowest turn now is {least}",
-        member="/turn",
-        limit=least,
-        value=turn,
-    )
-
-
-def _decide_for_agent(asked: Asked, agent: AgentState, command: ask.Command) -> Decision:
+def _decide(asked: Asked, name: str, command: ask.Command) -> Decision:  # noqa: C901, PLR0912 - a closed union
     match command:
         case ask.WriteBatch():
-            return decide_write(asked, agent, command.turn)
+            return decide_write(asked, command.turn)
+        case ask.Read():
+            return _entering(asked, command.turn, decide_read(asked, command))
+        case ask.ReadEntry():
+            return _entering(asked, command.turn, decide_read_entry(asked, command))
+        case ask.ReadProposals():
+            return _entering(asked, command.turn, decide_read_proposals(asked))
+        case ask.Propose():
+            return _entering(asked, command.turn, decide_propose(asked, command))
+        case ask.RefuseProposal():
+            return _entering(asked, command.turn, decide_refuse(asked, command))
         case ask.AcceptProposal():
-            return decide_accept(asked, agent, command)
+            return decide_accept(asked, command)
         case ask.Compact():
             return decide_compact(asked, command)
         case ask.Say():
-            return _say(asked, agent, command)
+            return _say(asked, command)
         case ask.EndTurn():
-            return _end_turn(asked, agent, command)
-        case ask.Read() | ask.ReadEntry() | ask.ReadProposals() | ask.Propose() | ask.RefuseProposal():
-            return _entering(asked, agent, command.turn, _decide_quietly(asked, agent, command))
-        case ask.OpenBoard() | ask.SetPolicy() | ask.SetMode() | ask.RaiseFormat() | ask.JoinAgent():
-            raise AssertionError("authorize refuses an operator's command to an agent")
-        case _:
-            assert_never(command)
-
-
-Quiet = ask.Read | ask.ReadEntry | ask.ReadProposals | ask.Propose | ask.RefuseProposal
-
-
-def _decide_quietly(asked: Asked, agent: AgentState, command: Quiet) -> Decision:
-    """Commands that raise no signal of their own."""
-    match command:
-        case ask.Read():
-            return decide_read(asked, agent, command)
-        case ask.ReadEntry():
-            return decide_read_entry(asked, command)
-        case ask.ReadProposals():
-            return decide_read_proposals(asked, agent)
-        case ask.Propose():
-            return decide_propose(asked, agent, command)
-        case ask.RefuseProposal():
-            return decide_refuse(asked, agent, command)
-        case _:
-            assert_never(command)
-
-
-def _entering(asked: Asked, agent: AgentState, turn: int | None, decision: Decision) -> Decision:
-    """A command that carries the agent's next turn number completes the turn before it."""
-    if turn is None or not decision.drafts:
-        return decision
-    raised = raise_signals(asked.board, Moment(agent=agent, turn=turn))
-    if not raised:
-        return decision
-    drafts = [*decision.drafts, *(Draft(signal) for signal in raised)]
-    return msgspec.structs.replace(decision, drafts=drafts)
-
-
-def _decide_for_others(asked: Asked, name: str, command: ask.Command) -> Decision:
-    match command:
+            return _end_turn(asked, command)
         case ask.OpenBoard():
             return decide_open(asked, name, command)
         case ask.SetPolicy():
@@ -185,25 +134,32 @@ def _decide_for_others(asked: Asked, name: str, command: ask.Command) -> Decisio
             return decide_format(asked, command)
         case ask.JoinAgent():
             return decide_join(asked, command)
-        case ask.Compact():
-            return decide_compact(asked, command)
-        case ask.ReadProposals():
-            return decide_read_proposals(asked, None)
         case _:
-            raise AssertionError("authorize refuses an agent's command to others")
+            assert_never(command)
 
 
-def _say(asked: Asked, agent: AgentState, command: ask.Say) -> Decision:
+def _entering(asked: Asked, turn: int | None, decision: Decision) -> Decision:
+    """A command that carries the agent's next turn number completes the turn before it."""
+    if turn is None or not decision.drafts:
+        return decision
+    raised = raise_signals(asked.board, Moment(agent=asked.agent, turn=turn))
+    if not raised:
+        return decision
+    drafts = [*decision.drafts, *(Draft(signal) for signal in raised)]
+    return msgspec.structs.replace(decision, drafts=drafts)
+
+
+def _say(asked: Asked, command: ask.Say) -> Decision:
     message = find_citations(asked.board, command.text)
     body = kinds.MessagePosted(
         text=command.text, recipients=command.recipients, cited=message.cited, about=message.about
     )
-    signals = raise_signals(asked.board, Moment(agent=agent, turn=command.turn, message=message))
+    signals = raise_signals(asked.board, Moment(agent=asked.agent, turn=command.turn, message=message))
     return asked.decide([body, *signals], say.SayReply(cited=message.cited))
 
 
-def _end_turn(asked: Asked, agent: AgentState, command: ask.EndTurn) -> Decision:
-    signals = raise_signals(asked.board, Moment(agent=agent, turn=command.turn, ends_turn=True))
+def _end_turn(asked: Asked, command: ask.EndTurn) -> Decision:
+    signals = raise_signals(asked.board, Moment(agent=asked.agent, turn=command.turn, ends_turn=True))
     return asked.decide([kinds.TurnEnded(), *signals], say.Done())
 
 

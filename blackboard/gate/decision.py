@@ -13,6 +13,7 @@ from blackboard.gate.signals import SIGNALS
 from blackboard.messages.prepare import Prepared
 from blackboard.messages.principal import Principal
 from blackboard.messages.replies import Reply
+from blackboard.projections.agent import AgentState
 from blackboard.projections.board import Board
 
 
@@ -29,13 +30,23 @@ class Decision(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """One command in front of a board. `leading` are drafts that come before what it decides itself."""
+    """One command in front of a board. `leading` are drafts that come before what it decides itself.
+
+    `actor` is the agent that acts, None for operators and auditors.
+    """
 
     board: Board
     principal: Principal
+    actor: AgentState | None
     prepared: Prepared
     fetched: Fetched
     leading: list[Draft]
+
+    @property
+    def agent(self) -> AgentState:
+        """The acting agent, where only agents may ask this."""
+        assert self.actor is not None
+        return self.actor
 
     @property
     def next_seq(self) -> int:

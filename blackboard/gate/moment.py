@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from blackboard.events.kinds import Violation
 from blackboard.events.policy import SignalSetting
 from blackboard.gate.case import Case
 from blackboard.gate.citing import Cited
@@ -25,7 +26,7 @@ class Moment(Struct, frozen=True, kw_only=True):
     """One command of `agent`.
 
     `cases` are the writes that were judged (replays left out), `code` the rejection's code (None:
-    accepted), `broken` the keys that break the rule of that code, `missing` the keys written without a
+    accepted), `broken` the violations with that code, `missing` the keys written without a
     revision, `message` what a message cites, `invented` the unknown kept ids of a compaction.
     """
 
@@ -34,7 +35,7 @@ class Moment(Struct, frozen=True, kw_only=True):
     ends_turn: bool = False
     cases: list[Case] = []
     code: str | None = None
-    broken: frozenset[str] = frozenset()
+    broken: list[Violation] = []
     missing: list[str] = []
     message: Cited | None = None
     invented: list[str] = []

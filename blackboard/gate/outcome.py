@@ -8,27 +8,30 @@ from typing import Any
 from blackboard.errors import BlackboardError, RevisionMissing
 from blackboard.events import kinds
 from blackboard.events.envelope import Event
-from blackboard.gate.case import Fetched, Need
+from blackboard.gate.case import Case, Fetched, Need
 from blackboard.gate.decide import filled, told_signal
 from blackboard.gate.telling import context
-from blackboard.gate.write import missing_revision, rejection
+from blackboard.gate.write import acknowledged, missing_revision, receipt, rejection
+from blackboard.gate.writes.replay import Replay, needs_earlier, replay
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
-from blackboard.messages.prepare import Prepared
+from blackboard.messages.prepare import Prepared, PreparedWrite
 from blackboard.messages.principal import Call, Principal
+from blackboard.projections.agent import AgentState
 from blackboard.projections.board import Board
 
 
 def outcome_needs(board: Board, prepared: Prepared, events: Sequence[Event]) -> list[Need]:
-    """The rows that the receipt of a mixed batch needs: its writes that were replays even then."""
-    if not isinstance(prepared.command, ask.WriteBatch):
-        return []
-    written = {event.key for event in events}
-    return [
-        Need(write.key, revision=write.revision)
-        for write in prepared.writes
-        if write.revision is not None and write.key not in written
-    ]
+    """The rows that the receipt of an accepted batch needs: its writes that were replays even then."""
+    found: list[Need] = []
+    written = {event.key for event in events if isinstance(event.body, kinds.EntryWritten)}
+    for event in events:
+        if isinstance(event.body, kinds.ProposalAccepted):
+            found += [Need(key, revision=revision) for key, revision in event.body.repeats.items()]
+    if written:
+        cases = (_case(board, events, write, {}) for write in prepared.writes if write.key not in written)
+        found += [need for case in cases if (need := needs_earlier(case)) is not None]
+    return found
 
 
 def outcome(
@@ -43,8 +46,13 @@ def outcome(
     """Rebuild the reply from the command's events; standing, notices and head are current."""
     signals = [told_signal(e.body, e.seq) for e in events if isinstance(e.body, kinds.SignalRaised)]
     members: dict[str, Any] = {"seq": events[-1].seq, "signals": signals}
-    members |= context(board, principal, call.seen)
-    return filled(board, _reply(board, prepared, events, fetched), members)
+    members |= context(board, principal, call.seen, [write.key for write in prepared.writes])
+    reply = _reply(board, prepared, events, fetched)
+    if isinstance(reply, BlackboardError):
+        reply.members["replayed"] = True
+    else:
+        members["replayed"] = True
+    return filled(board, reply, members)
 
 
 def _reply(
@@ -56,14 +64,11 @@ def _reply(
             case kinds.WriteRejected():
                 return _rejected(body)
             case kinds.EntryWritten():
-                return _ack(board, prepared, events, fetched)
+                return acknowledged(_written(board, prepared, events, fetched), replayed=True)
+            case kinds.ProposalAccepted():
+                return acknowledged(_accepted(board, body, events, fetched), replayed=True)
             case kinds.AgentCompacted():
-                return say.CompactReply(
-                    agents=body.agents,
-                    base_seq=body.base_seq,
-                    unknown_kept=body.unknown,
-                    mode=_mode(board, events),
-                )
+                return _compacted(body, events)
             case kinds.MessagePosted():
                 return say.SayReply(cited=body.cited)
             case kinds.WriteProposed():
@@ -72,7 +77,7 @@ def _reply(
                 return say.BoardReply(created=True)
             case _:
                 continue
-    return say.Done(replayed=True)
+    return say.Done()
 
 
 def _rejected(body: kinds.WriteRejected) -> BlackboardError:
@@ -81,33 +86,50 @@ def _rejected(body: kinds.WriteRejected) -> BlackboardError:
     return rejection(body.code, body.rules, body.remedy)
 
 
-def _mode(board: Board, events: Sequence[Event]) -> kinds.Mode:
-    changed = [event.body.mode for event in events if isinstance(event.body, kinds.BoardModeChanged)]
-    return changed[0] if changed else board.mode
-
-
-def _ack(board: Board, prepared: Prepared, events: Sequence[Event], fetched: Fetched) -> say.Ack:
-    written = {event.key: event for event in events if isinstance(event.body, kinds.EntryWritten)}
-    keys = [write.key for write in prepared.writes] or [key for key in written if key is not None]
-    asked = {write.key: write.revision for write in prepared.writes}
-    entries = [
-        _receipt(board, event)
-        for key in keys
-        if (event := written.get(key) or fetched.get(Need(key, revision=asked.get(key)))) is not None
-    ]
-    superseded = next((entry.superseded_by for entry in entries if entry.superseded_by is not None), None)
-    return say.Ack(entries=entries, replayed=True, superseded_by=superseded)
-
-
-def _receipt(board: Board, event: Event) -> say.AckEntry:
-    key = event.key or ""
-    entry = board.ledger.entries.get(key)
-    later = entry.seq if entry is not None and entry.seq != event.seq else None
-    return say.AckEntry(
-        key=key,
-        revision=event.revision or 0,
-        id=f"entry:{event.seq}",
-        seq=event.seq,
-        replayed=True,
-        superseded_by=later,
+def _compacted(body: kinds.AgentCompacted, events: Sequence[Event]) -> say.CompactReply:
+    modes = [event.body.mode for event in events if isinstance(event.body, kinds.BoardModeChanged)]
+    return say.CompactReply(
+        agents=body.agents,
+        base_seq=body.base_seq,
+        unknown_kept=body.unknown,
+        mode=modes[0] if modes else None,
     )
+
+
+def _written(
+    board: Board, prepared: Prepared, events: Sequence[Event], fetched: Fetched
+) -> list[say.AckEntry]:
+    found = _new(board, events)
+    entries = []
+    for write in prepared.writes:
+        if write.key in found:
+            entries.append(found[write.key])
+        elif (repeated := replay(_case(board, events, write, fetched))) is not None:
+            entries.append(receipt(write.key, repeated))
+    return entries
+
+
+def _accepted(
+    board: Board, body: kinds.ProposalAccepted, events: Sequence[Event], fetched: Fetched
+) -> list[say.AckEntry]:
+    repeated = [fetched.get(Need(key, revision=revision)) for key, revision in body.repeats.items()]
+    known = [_entry(board, event) for event in repeated if event is not None]
+    return [*_new(board, events).values(), *known]
+
+
+def _new(board: Board, events: Sequence[Event]) -> dict[str, say.AckEntry]:
+    found = [_entry(board, event) for event in events if isinstance(event.body, kinds.EntryWritten)]
+    return {entry.key: entry for entry in found}
+
+
+def _entry(board: Board, event: Event) -> say.AckEntry:
+    assert event.key is not None
+    assert event.revision is not None
+    current = board.ledger.entries[event.key].seq
+    superseded_by = current if current != event.seq else None
+    return receipt(event.key, Replay(event.seq, event.revision, superseded_by))
+
+
+def _case(board: Board, events: Sequence[Event], write: PreparedWrite, fetched: Fetched) -> Case:
+    author = AgentState(events[0].actor.removeprefix("agent:"))
+    return Case(board, author, write, fetched, write.revision or 0)

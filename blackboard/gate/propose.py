@@ -17,6 +17,7 @@ from blackboard.gate.case import Case, Need
 from blackboard.gate.decision import Asked, Decision
 from blackboard.gate.write import Judged, accept, judge, missing_revision, needed, refuse
 from blackboard.gate.writes.unseen_revision import CODE as UNSEEN
+from blackboard.gate.writes.unseen_revision import needs_observed
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
 from blackboard.messages.prepare import PreparedWrite
@@ -24,7 +25,7 @@ from blackboard.projections.agent import AgentState
 from blackboard.projections.board import Board, OpenProposal
 
 
-def decide_propose(asked: Asked, agent: AgentState, command: ask.Propose) -> Decision:
+def decide_propose(asked: Asked, command: ask.Propose) -> Decision:
     """Record a proposal: any standing may propose, nothing is judged before the coordinator decides."""
     writes = asked.prepared.writes
     missing = [write.key for write in writes if write.revision is None]
@@ -35,7 +36,7 @@ def decide_propose(asked: Asked, agent: AgentState, command: ask.Propose) -> Dec
             key=write.key,
             revision=write.revision or 0,
             value=Raw(write.raw),
-            held=_held(asked, agent, write),
+            held=_held(asked, write),
             confidence=write.confidence,
             deleted=write.deleted,
             basis=write.basis,
@@ -46,40 +47,50 @@ def decide_propose(asked: Asked, agent: AgentState, command: ask.Propose) -> Dec
     return asked.decide([body], say.ProposeReply(proposal=f"proposal:{asked.next_seq}"))
 
 
-def _held(asked: Asked, agent: AgentState, write: PreparedWrite) -> int | None:
-    case = Case(asked.board, agent, write, asked.fetched, write.revision or 0)
-    if agent.view.observed(write.key) <= agent.view.base:
+def propose_needs(board: Board, agent: AgentState, writes: tuple[PreparedWrite, ...]) -> list[Need]:
+    """The rows that tell which revisions the proposer held."""
+    found = (needs_observed(Case(board, agent, write, {}, write.revision or 0)) for write in writes)
+    return [need for need in found if need is not None]
+
+
+def _held(asked: Asked, write: PreparedWrite) -> int | None:
+    view = asked.agent.view
+    if view.observed(write.key) <= view.base:
         return None
-    return case.held_revision()
+    return Case(asked.board, asked.agent, write, asked.fetched, write.revision or 0).held_revision()
 
 
-def decide_refuse(asked: Asked, agent: AgentState, command: ask.RefuseProposal) -> Decision:
+def decide_refuse(asked: Asked, command: ask.RefuseProposal) -> Decision:
     """Refuse an open proposal; that needs no reading."""
     _open(asked.board, command.proposal)
-    _check_coordinator(asked.board, agent, "refuse")
+    _check_coordinator(asked, "refuse")
     return asked.decide([kinds.ProposalRefused(proposal=command.proposal, reason=command.reason)], say.Done())
 
 
-def decide_accept(asked: Asked, agent: AgentState, command: ask.AcceptProposal) -> Decision:
+def decide_accept(asked: Asked, command: ask.AcceptProposal) -> Decision:
     """Accept an open proposal as the coordinator's own write. A failed acceptance leaves it open."""
     proposal = _open(asked.board, command.proposal)
-    _check_coordinator(asked.board, agent, "accept")
-    writes = as_coordinator(agent, proposal)
+    _check_coordinator(asked, "accept")
+    writes = as_coordinator(asked.agent, proposal)
     for write in writes:
         if not asked.principal.grants.may_write(write.key):
             raise NotAllowed(
                 f"{asked.principal.actor} may not write {write.key!r}, which this proposal does",
                 members={"key": write.key},
             )
-    judged = judge(asked, agent, writes)
-    unread = _unread(asked, agent, command, proposal, judged)
-    if unread or judged.violations:
-        together = Judged(judged.writes, judged.cases, judged.replays, [*judged.violations, *unread])
-        return refuse(
-            asked, agent, command.turn, together, proposal=command.proposal, restate=command.restate
-        )
-    accepted = kinds.ProposalAccepted(proposal=command.proposal, restate=command.restate)
-    return accept(asked, agent, command.turn, judged, [accepted])
+    judged = judge(asked, writes)
+    violations = [*judged.violations, *_unread(asked, command, proposal, judged)]
+    if violations:
+        refused = msgspec.structs.replace(judged, violations=violations)
+        return refuse(asked, command.turn, refused, proposal=command.proposal, restate=command.restate)
+    accepted = kinds.ProposalAccepted(
+        proposal=command.proposal,
+        repeats={key: repeated.revision for key, repeated in judged.replays.items()},
+        restate=command.restate,
+    )
+    # What the log has events for comes first, so that a replay of this command lists it alike.
+    ordered = tuple(sorted(writes, key=lambda write: write.key in judged.replays))
+    return accept(asked, command.turn, msgspec.structs.replace(judged, writes=ordered), accepted)
 
 
 def as_coordinator(agent: AgentState, proposal: OpenProposal) -> tuple[PreparedWrite, ...]:
@@ -110,20 +121,19 @@ def accept_needs(board: Board, agent: AgentState, proposal: str) -> list[Need]:
 
 
 def _unread(
-    asked: Asked, agent: AgentState, command: ask.AcceptProposal, proposal: OpenProposal, judged: Judged
+    asked: Asked, command: ask.AcceptProposal, proposal: OpenProposal, judged: Judged
 ) -> list[kinds.Violation]:
-    if not agent.holds_proposal(command.proposal):
+    """What the coordinator, or the proposer, did not see."""
+    found = []
+    if not asked.agent.holds_proposal(command.proposal):
         detail = f"you do not hold {command.proposal} (nothing is accepted unread): read the proposals first"
-        return [
-            kinds.Violation(
-                code=UNSEEN, detail=detail, evidence={"proposal": command.proposal, "seq": proposal.seq}
-            )
-        ]
-    if command.restate:
-        return []
-    repeated = judged.replays
-    stale = (_stale(asked.board, proposal, write) for write in proposal.writes if write.key not in repeated)
-    return [violation for violation in stale if violation is not None]
+        evidence = {"proposal": command.proposal, "seq": proposal.seq}
+        found.append(kinds.Violation(code=UNSEEN, detail=detail, evidence=evidence))
+    if not command.restate:
+        new = (write for write in proposal.writes if write.key not in judged.replays)
+        stale = (_stale(asked.board, proposal, write) for write in new)
+        found += [violation for violation in stale if violation is not None]
+    return found
 
 
 def _stale(board: Board, proposal: OpenProposal, write: kinds.ProposedWrite) -> kinds.Violation | None:
@@ -164,7 +174,8 @@ def _open(board: Board, proposal: str) -> OpenProposal:
     )
 
 
-def _check_coordinator(board: Board, agent: AgentState, verb: str) -> None:
+def _check_coordinator(asked: Asked, verb: str) -> None:
+    board, agent = asked.board, asked.agent
     coordinator = board.coordinator if board.mode == "single-writer" else board.policy.coordinator
     if coordinator != agent.id:
         raise NotAllowed(

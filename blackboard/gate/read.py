@@ -13,7 +13,6 @@ from blackboard.gate.decision import Asked, Decision
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
 from blackboard.messages.limits import DEFAULT_LIMITS
-from blackboard.projections.agent import AgentState
 from blackboard.projections.board import Board, OpenProposal
 from blackboard.projections.ledger import Entry
 
@@ -24,10 +23,10 @@ READ_BYTES = 16 * 1024 * 1024
 """The most that a read by keys serves at once."""
 
 
-def decide_read(asked: Asked, agent: AgentState, command: ask.Read) -> Decision:
+def decide_read(asked: Asked, command: ask.Read) -> Decision:
     """A read by keys, or a page of a full read."""
     if command.keys is None:
-        return _page(asked, agent, command)
+        return _page(asked, command)
     keys = list(dict.fromkeys(command.keys))
     entries = [served(asked.board, key) for key in keys]
     _check_size(asked.board, keys)
@@ -73,8 +72,8 @@ def _check_size(board: Board, keys: list[str]) -> None:
         )
 
 
-def _page(asked: Asked, agent: AgentState, command: ask.Read) -> Decision:
-    board, prefix = asked.board, prefix_of(asked, agent)
+def _page(asked: Asked, command: ask.Read) -> Decision:
+    board, prefix = asked.board, prefix_of(asked)
     page, after = parse_cursor(command.cursor)
     limit = command.limit if command.limit is not None else DEFAULT_LIMITS.page_entries
     entries, more = _take(board, prefix, after, limit)
@@ -100,8 +99,9 @@ def _take(board: Board, prefix: str, after: str | None, limit: int) -> tuple[lis
     return entries, False
 
 
-def prefix_of(asked: Asked, agent: AgentState) -> str:
+def prefix_of(asked: Asked) -> str:
     """The prefix that bounds the agent's full re-read: the log's word, else its token's."""
+    agent = asked.agent
     return agent.demotion.prefix if agent.joined else asked.principal.grants.prefix
 
 
@@ -119,11 +119,11 @@ def parse_cursor(cursor: str | None) -> tuple[int, str | None]:
     return int(page), key
 
 
-def decide_read_proposals(asked: Asked, agent: AgentState | None) -> Decision:
+def decide_read_proposals(asked: Asked) -> Decision:
     """The open proposals; for an agent the read is recorded, and only what was read can be accepted."""
     proposals = [as_proposal(name, proposal) for name, proposal in asked.board.proposals.items()]
     reply = say.ProposalsReply(proposals=proposals)
-    if agent is None or not proposals:
+    if asked.actor is None or not proposals:
         return Decision([], reply)
     return asked.decide([kinds.BoardRead(proposals=list(asked.board.proposals))], reply)
 

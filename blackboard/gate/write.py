@@ -10,6 +10,8 @@ from blackboard.events.envelope import Draft
 from blackboard.gate.case import Case, Need
 from blackboard.gate.decision import Asked, Decision, raise_signals
 from blackboard.gate.moment import Moment
+from blackboard.gate.remedy import find_remedy
+from blackboard.gate.turn import check_turn
 from blackboard.gate.writes import ORDER, RULES
 from blackboard.gate.writes.replay import Replay, needs_earlier, replay
 from blackboard.gate.writes.unseen_revision import needs_held
@@ -18,8 +20,7 @@ from blackboard.messages.prepare import PreparedWrite
 from blackboard.messages.replies import Ack, AckEntry
 from blackboard.projections.agent import AgentState
 from blackboard.projections.board import Board
-
-READ_ALL = 'read_all(), or POST reads {"all": true}'
+from blackboard.projections.status import status_of
 
 
 class Judged(Struct, frozen=True):
@@ -53,9 +54,9 @@ def needed(board: Board, agent: AgentState, writes: tuple[PreparedWrite, ...]) -
     return found
 
 
-def judge(asked: Asked, agent: AgentState, writes: tuple[PreparedWrite, ...]) -> Judged:
+def judge(asked: Asked, writes: tuple[PreparedWrite, ...]) -> Judged:
     """Hold every write against every rule. Writes without a revision are the caller's to refuse."""
-    board, rules = asked.board, RULES[asked.board.format]
+    agent, board, rules = asked.agent, asked.board, RULES[asked.board.format]
     cases: list[Case] = []
     replays: dict[str, Replay] = {}
     violations: list[kinds.Violation] = []
@@ -74,17 +75,17 @@ def judge(asked: Asked, agent: AgentState, writes: tuple[PreparedWrite, ...]) ->
     return Judged(writes, cases, replays, violations)
 
 
-def decide_write(asked: Asked, agent: AgentState, turn: int | None) -> Decision:
-    """Decide a batch that an agent sent."""
+def decide_write(asked: Asked, turn: int | None) -> Decision:
+    """Decide a batch that an agent sent. Replays alone are a receipt, whatever turn they name."""
     writes = asked.prepared.writes
     _check_grant(asked, writes)
     missing = [write.key for write in writes if write.revision is None]
-    if missing:
-        return _refuse_missing(asked, agent, turn, missing)
-    judged = judge(asked, agent, writes)
-    if judged.violations:
-        return refuse(asked, agent, turn, judged)
-    return accept(asked, agent, turn, judged)
+    judged = judge(asked, writes) if not missing else None
+    if judged is None or judged.cases:
+        check_turn(asked.actor, turn)
+    if judged is None:
+        return _refuse_missing(asked, turn, missing)
+    return refuse(asked, turn, judged) if judged.violations else accept(asked, turn, judged)
 
 
 def _check_grant(asked: Asked, writes: tuple[PreparedWrite, ...]) -> None:
@@ -101,31 +102,32 @@ def _check_grant(asked: Asked, writes: tuple[PreparedWrite, ...]) -> None:
 
 
 def accept(
-    asked: Asked,
-    agent: AgentState,
-    turn: int | None,
-    judged: Judged,
-    before: list[kinds.EventBody] | None = None,
+    asked: Asked, turn: int | None, judged: Judged, before: kinds.ProposalAccepted | None = None
 ) -> Decision:
     """Every write stands: their events, the receipts, and the signals that they raise."""
-    leading = list(before or [])
-    seq = asked.next_seq + len(leading)
+    drafts: list[kinds.EventBody | Draft] = [before] if before is not None else []
+    seq = asked.next_seq + len(drafts)
     written: dict[str, AckEntry] = {}
-    drafts: list[kinds.EventBody | Draft] = [*leading]
     for case in judged.cases:
         draft = _draft(case)
         drafts.append(draft)
         revision = draft.revision or 0
         written[case.key] = AckEntry(key=case.key, revision=revision, id=f"entry:{seq}", seq=seq)
         seq += 1
-    entries = [written.get(write.key) or _receipt(write.key, judged.replays) for write in judged.writes]
-    if judged.cases:
-        drafts += raise_signals(asked.board, Moment(agent=agent, turn=turn, cases=judged.cases))
+    entries = [
+        written.get(write.key) or receipt(write.key, judged.replays[write.key]) for write in judged.writes
+    ]
+    answer = acknowledged(entries, replayed=not judged.cases)
+    if not drafts:
+        return Decision([], answer)
+    drafts += raise_signals(asked.board, Moment(agent=asked.agent, turn=turn, cases=judged.cases))
+    return asked.decide(drafts, answer)
+
+
+def acknowledged(entries: list[AckEntry], *, replayed: bool) -> Ack:
+    """The answer to an accepted batch; the first superseded entry speaks for the whole."""
     superseded = next((entry.superseded_by for entry in entries if entry.superseded_by is not None), None)
-    ack = Ack(entries=entries, replayed=not judged.cases, superseded_by=superseded)
-    if not judged.cases and not leading:
-        return Decision([], ack)
-    return asked.decide(drafts, ack)
+    return Ack(entries=entries, replayed=replayed, superseded_by=superseded)
 
 
 def _draft(case: Case) -> Draft:
@@ -144,8 +146,8 @@ def _draft(case: Case) -> Draft:
     return Draft(body, case.key, revision)
 
 
-def _receipt(key: str, replays: dict[str, Replay]) -> AckEntry:
-    repeated = replays[key]
+def receipt(key: str, repeated: Replay) -> AckEntry:
+    """The answer to a write that repeats an accepted one."""
     return AckEntry(
         key=key,
         revision=repeated.revision,
@@ -158,7 +160,6 @@ def _receipt(key: str, replays: dict[str, Replay]) -> AckEntry:
 
 def refuse(
     asked: Asked,
-    agent: AgentState,
     turn: int | None,
     judged: Judged,
     *,
@@ -168,17 +169,19 @@ def refuse(
     """Nothing changes but the log: every violated rule, what was asked for, and the way on."""
     code = judged.code
     assert code is not None
-    remedy = _remedy(asked.board, agent, judged, code)
+    remedy = find_remedy(asked.board, asked.agent, judged.violations, code)
     body = kinds.WriteRejected(
         code=code,
         rules=judged.violations,
-        writes=_attempts(asked, judged),
+        writes=[
+            _attempt(asked.board, write, replayed=write.key in judged.replays) for write in judged.writes
+        ],
         remedy=remedy,
         proposal=proposal,
         restate=restate,
     )
-    broken = frozenset(v.key for v in judged.violations if v.code == code and v.key is not None)
-    moment = Moment(agent=agent, turn=turn, cases=judged.cases, code=code, broken=broken)
+    broken = [violation for violation in judged.violations if violation.code == code]
+    moment = Moment(agent=asked.agent, turn=turn, cases=judged.cases, code=code, broken=broken)
     keys = [case.key for case in judged.cases]
     return asked.decide(
         [body, *raise_signals(asked.board, moment)], rejection(code, judged.violations, remedy), keys
@@ -194,76 +197,29 @@ def rejection(code: str, violations: list[kinds.Violation], remedy: kinds.Remedy
     return ERRORS_BY_CODE[code](detail, members=members)
 
 
-def _attempts(asked: Asked, judged: Judged) -> list[kinds.AttemptedWrite]:
-    status = {case.key: case.new_status for case in judged.cases}
-    return [
-        kinds.AttemptedWrite(
-            key=write.key,
-            revision=write.revision,
-            payload_hash=write.payload_hash,
-            status=status.get(write.key),
-            confidence=write.confidence,
-            deleted=write.deleted,
-            basis=write.basis,
-            replayed=write.key in judged.replays,
-        )
-        for write in judged.writes
-    ]
+def _attempt(board: Board, write: PreparedWrite, *, replayed: bool = False) -> kinds.AttemptedWrite:
+    return kinds.AttemptedWrite(
+        key=write.key,
+        revision=write.revision,
+        payload_hash=write.payload_hash if write.revision is not None else None,
+        status=None if replayed or write.deleted else status_of(write.value, board.policy.status_pointer),
+        confidence=write.confidence,
+        deleted=write.deleted,
+        basis=write.basis,
+        replayed=replayed,
+    )
 
 
-def _remedy(board: Board, agent: AgentState, judged: Judged, code: str) -> kinds.Remedy:
-    keys: dict[str, None] = {}
-    for violation in judged.violations:
-        if violation.code not in {"single-writer", "revision-reused"} and violation.key is not None:
-            keys[violation.key] = None
-        keys.update(dict.fromkeys(violation.evidence.get("moved", ())))
-    named = list(keys)[:MAX_ITEMS_TOLD]
-    more = len(keys) - len(named)
-    if code == "single-writer" and board.coordinator != agent.id:
-        who = board.coordinator or "the coordinator that an operator names"
-        return kinds.Remedy(
-            detail=f"propose these writes; {who} decides", keys=named, more=more, call="propose"
-        )
-    if agent.demotion.stands and board.policy.demotion != "off":
-        detail = _demoted_way_back(board, agent)
-        return kinds.Remedy(detail=detail, keys=named, more=more, call=READ_ALL)
-    if code == "revision-reused":
-        detail = (
-            "this revision is taken: decide whether the new value still holds, and write the next revision"
-        )
-        return kinds.Remedy(detail=detail, keys=named, more=more, call="")
-    if code == "revision-skipped" and board.policy.revisions == "contiguous":
-        return kinds.Remedy(detail="write current + 1", keys=named, more=more, call="")
-    detail = "read these keys, decide again on what they hold now, then write current + 1"
-    return kinds.Remedy(detail=detail, keys=named, more=more, call='read_many, or POST reads {"keys": [...]}')
-
-
-def _demoted_way_back(board: Board, agent: AgentState) -> str:
-    if board.policy.demotion == "revalidate" and not agent.demotion.suspected_at:
-        return "your context was compacted: read these keys again to write them, or everything to be active"
-    return "read everything again; no write of yours is accepted before"
-
-
-def _refuse_missing(asked: Asked, agent: AgentState, turn: int | None, missing: list[str]) -> Decision:
+def _refuse_missing(asked: Asked, turn: int | None, missing: list[str]) -> Decision:
     violations = [
         kinds.Violation(
             code=RevisionMissing.code, key=key, detail=f"the write of {key!r} names no revision", evidence={}
         )
         for key in missing
     ]
-    judged = Judged(asked.prepared.writes, [], {}, violations)
-    attempts = [
-        kinds.AttemptedWrite(
-            key=write.key,
-            revision=write.revision,
-            confidence=write.confidence,
-            deleted=write.deleted,
-            basis=write.basis,
-        )
-        for write in judged.writes
-    ]
+    attempts = [_attempt(asked.board, write) for write in asked.prepared.writes]
     body = kinds.WriteRejected(code=RevisionMissing.code, rules=violations, writes=attempts)
-    moment = Moment(agent=agent, turn=turn, code=RevisionMissing.code, missing=missing)
+    moment = Moment(agent=asked.agent, turn=turn, code=RevisionMissing.code, missing=missing)
     return asked.decide([body, *raise_signals(asked.board, moment)], missing_revision(missing), missing)
 
 

@@ -105,11 +105,19 @@ class AckEntry(Struct, frozen=True, gc=False, kw_only=True):
     superseded_by: int | None = None
 
 
-class Ack(Reply, frozen=True):
+class Outcome(Reply, frozen=True):
+    """The outcome of a command that appends.
+
+    `replayed`: the answer to an earlier command, or write, of which this is a repetition.
+    """
+
+    replayed: bool = False
+
+
+class Ack(Outcome, frozen=True):
     """A batch was accepted, or is a replay of one that was."""
 
     entries: list[AckEntry] = []
-    replayed: bool = False
     superseded_by: int | None = None
 
 
@@ -139,8 +147,11 @@ class ReadReply(Reply, frozen=True):
     cursor: str | None = None
 
 
-class CompactReply(Reply, frozen=True):
-    """`unknown_kept` are record ids that were claimed as kept but never delivered."""
+class CompactReply(Outcome, frozen=True):
+    """`unknown_kept` are record ids that were claimed as kept but never delivered.
+
+    `mode` is the board's mode where this report changed it.
+    """
 
     agents: list[str] = []
     base_seq: int = 0
@@ -148,13 +159,13 @@ class CompactReply(Reply, frozen=True):
     mode: Mode | None = None
 
 
-class SayReply(Reply, frozen=True):
+class SayReply(Outcome, frozen=True):
     """`cited` are the identifiers in the message that exist on the board."""
 
     cited: list[str] = []
 
 
-class ProposeReply(Reply, frozen=True):
+class ProposeReply(Outcome, frozen=True):
     """`proposal` is the id to accept or refuse."""
 
     proposal: str = ""
@@ -188,13 +199,11 @@ class ProposalsReply(Reply, frozen=True):
     proposals: list[Proposal] = []
 
 
-class Done(Reply, frozen=True):
-    """It is recorded; `replayed` where it was before."""
-
-    replayed: bool = False
+class Done(Outcome, frozen=True):
+    """It is recorded, or was so before."""
 
 
-class BoardReply(Reply, frozen=True):
+class BoardReply(Outcome, frozen=True):
     """One board: what its operators see. `live_entries` leaves tombstones out."""
 
     name: str = ""
@@ -383,6 +392,7 @@ class ProblemDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: int
     code: str
     detail: str
+    replayed: bool = False
     member: str | None = None
     limit: Any = None
     value: Any = None

@@ -18,7 +18,8 @@ class Breadth(Struct):
     `turn` is its latest turn number (None before the first), `ended` whether that turn is over, `keys`
     what was tried in it so far, `seq` the last try. `loose` are the keys of a command without a turn
     number, a turn of its own that completes with the command. `sizes` are the breadths of the completed
-    turns that were not narrow, `seqs` the seqs of the last try in each, `run` the narrow ones since.
+    turns that were not narrow, `seqs` the seqs of the last try in each; `run` is the number of narrow ones
+    since, and `narrow_seq` the last try in the latest of them.
     """
 
     turn: int | None = None
@@ -30,6 +31,7 @@ class Breadth(Struct):
     sizes: list[int] = []
     seqs: list[int] = []
     run: int = 0
+    narrow_seq: int = 0
 
     def baseline(self, setting: SignalSetting) -> float | None:
         """The median breadth of the last turns that were not narrow; None while there are too few."""
@@ -78,6 +80,7 @@ class Breadth(Struct):
     def _complete(self, breadth: int, seq: int, setting: SignalSetting) -> None:
         if self.is_narrow(breadth, setting):
             self.run += 1
+            self.narrow_seq = seq
             return
         self.run = 0
         self.sizes.append(breadth)

@@ -28,7 +28,7 @@ from blackboard.messages.principal import Call, Grants, Principal
 from blackboard.projections import snapshot
 from blackboard.projections.agent import AgentState
 from blackboard.projections.board import Board
-from blackboard.projections.evolve import evolve
+from blackboard.projections.evolve import evolve, settle
 from blackboard.projections.ledger import Entry
 
 B = TypeVar("B", bound=kinds.Body)
@@ -159,6 +159,8 @@ class World:
         return msgspec.json.decode(self.entry(key).value)
 
     def state(self, agent: Agent | str) -> AgentState:
+        """The agent as the next decision finds it."""
+        settle(self.board)
         return self.board.agents[agent if isinstance(agent, str) else agent.name]
 
     def bodies(self, kind: type[B]) -> list[B]:

@@ -16,18 +16,18 @@ def revision_break(moment: Moment, _setting: SignalSetting) -> Found | None:
     if moment.code is not None:
         return _refused(moment) if moment.code in CODES else None
     off = [case for case in moment.cases if case.revision != case.current + 1]
-    return _found(off) if off else None
+    return _found(off, [case.entry.seq for case in off if case.entry is not None]) if off else None
 
 
 def _refused(moment: Moment) -> Found:
-    broken = [case for case in moment.cases if case.key in moment.broken]
-    return _found(broken)
+    keys = {violation.key for violation in moment.broken}
+    seqs = [violation.evidence["seq"] for violation in moment.broken if "seq" in violation.evidence]
+    return _found([case for case in moment.cases if case.key in keys], list(dict.fromkeys(seqs)))
 
 
-def _found(cases: list[Case]) -> Found:
+def _found(cases: list[Case], evidence: list[int]) -> Found:
+    if not cases:  # a proposal that was not read: its seq is the evidence
+        return Found(numbers={"keys": 0}, evidence=evidence)
     first = cases[0]
-    return Found(
-        key=first.key,
-        numbers={"asserted": first.revision, "current": first.current, "keys": len(cases)},
-        evidence=[case.entry.seq for case in cases if case.entry is not None],
-    )
+    numbers = {"asserted": first.revision, "current": first.current, "keys": len(cases)}
+    return Found(key=first.key, numbers=numbers, evidence=evidence)

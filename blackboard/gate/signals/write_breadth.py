@@ -8,42 +8,31 @@ from __future__ import annotations
 
 from blackboard.events.policy import SignalSetting
 from blackboard.gate.moment import Found, Moment
-from blackboard.projections.breadth import Breadth
 
 NARROW_RUN = 2
 
 
 def write_breadth(moment: Moment, setting: SignalSetting) -> Found | None:
     """This command completes the second narrow writing turn in a row; once per narrow run."""
-    before = moment.agent.breadth
-    run = before.run
-    for completed in _completed(moment, before):
-        if not before.is_narrow(completed, setting):
-            run, before = 0, Breadth(sizes=[*before.sizes, completed], seqs=before.seqs)
-            continue
-        run += 1
-        if run == NARROW_RUN:
-            baseline = before.baseline(setting)
-            numbers = {
-                "breadth": completed,
-                "baseline": baseline,
-                "ratio": setting.ratio,
-                "narrow_turns": run,
-            }
-            return Found(numbers=numbers, evidence=before.seqs[-setting.window :])
-    return None
+    turns = moment.agent.breadth
+    completed = _completed(moment)
+    if turns.run != NARROW_RUN - 1 or not completed or not turns.is_narrow(completed, setting):
+        return None
+    numbers = {
+        "breadth": completed,
+        "baseline": turns.baseline(setting),
+        "ratio": setting.ratio,
+        "narrow_turns": NARROW_RUN,
+    }
+    # The last tries: of the two narrow turns (a turn of its own is this command), then of the baseline's.
+    narrow = [turns.narrow_seq] if moment.turn is None else [turns.narrow_seq, turns.seq]
+    return Found(numbers=numbers, evidence=[*narrow, *turns.seqs[-setting.window :]])
 
 
-def _completed(moment: Moment, breadth: Breadth) -> list[int]:
-    """The breadths of the writing turns that this command completes, in order."""
-    turn, completed = moment.turn, []
-    tried = {case.key for case in moment.cases}
-    if turn is None:
-        return [len(tried)] if tried else []
-    opened = breadth.keys
-    if breadth.turn is None or turn > breadth.turn:
-        completed.append(len(opened))
-        opened = set()
-    if moment.ends_turn:
-        completed.append(len(opened | tried))
-    return [count for count in completed if count]
+def _completed(moment: Moment) -> int:
+    """The breadth of the writing turn that this command completes; 0 for none."""
+    if moment.turn is None:
+        return len(moment.cases)
+    turns = moment.agent.breadth
+    over = moment.ends_turn or turns.turn is None or moment.turn > turns.turn
+    return len(turns.keys) if over else 0

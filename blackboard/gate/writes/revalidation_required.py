@@ -18,18 +18,20 @@ def revalidation_required(case: Case) -> Violation | None:
     if case.policy.demotion != "revalidate" or not demotion.stands:
         return None
     read = case.agent.view.last_read(case.key)
+    since = demotion.suspected_at or demotion.compacted_at
     if demotion.suspected_at:
         detail = (
-            f"{demotion.why}: no write is accepted before you have read everything ({demotion.owed} keys)"
+            f"you are suspected of a silent compaction since event {since}: no write is accepted before you "
+            f"have read everything ({demotion.owed} keys)"
         )
-    elif read > demotion.compacted_at:
+    elif read > since:
         return None
     else:
         detail = f"you were {demotion.why}, and have not read {case.key!r} since: read it, then decide again"
     return case.violation(
         CODE,
         detail,
-        since=demotion.since,
+        since=since,
         standing=demotion.state,
         last_read=read or None,
         owed=demotion.owed,

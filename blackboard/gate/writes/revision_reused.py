@@ -31,6 +31,6 @@ def _accepted(case: Case) -> tuple[int, str] | None:
         return (entry.seq, entry.payload_hash.hex()) if entry.writer == case.agent.id else None
     event = case.earlier(case.revision)
     written = entry_payload(event)
-    if event is None or written is None or written[0] != case.agent.id:
-        return None
+    if event is None or written is None or written[0] != case.agent.id or written[1].asserted is not None:
+        return None  # one stored under advisory revisions was asserted under another number
     return event.seq, written[1].payload_hash

@@ -42,9 +42,14 @@ def _why(held: int | None, removed_by: int | None) -> str:
 
 
 def needs_held(case: Case) -> Need | None:
-    """The row that tells which older revision the agent saw; None where nothing older matters."""
+    """The row that tells which older revision the agent saw; None where this rule does not ask."""
+    return needs_observed(case) if case.policy.require_view else None
+
+
+def needs_observed(case: Case) -> Need | None:
+    """The row that `Case.held_revision` needs; None where memory is enough."""
     entry = case.entry
-    if entry is None or not case.policy.require_view:
+    if entry is None:
         return None
     seen = case.agent.view.observed(case.key)
     return Need(case.key, as_of=seen) if 0 < seen < entry.seq else None
