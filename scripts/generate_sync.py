@@ -41,9 +41,8 @@ def _imports(tree: ast.Module, methods: str) -> list[str]:
         if isinstance(node, ast.ImportFrom):
             names = [alias for alias in node.names if alias.name in named or node.module == "__future__"]
             if node.module == "collections.abc":
-                names = [alias for alias in names if alias.name != "Iterator"] + [ast.alias("Iterator")]
+                names = sorted([*names, ast.alias("Iterator")], key=lambda alias: alias.name)
             if names:
-                names.sort(key=lambda alias: alias.name)
                 kept.append(ast.unparse(ast.ImportFrom(node.module, names, 0)))
     return sorted(kept, key=lambda line: (not line.startswith("from __future__"), line))
 

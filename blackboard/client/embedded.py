@@ -32,6 +32,7 @@ T = TypeVar("T")
 _QUERIES: Final = frozenset(get_args(Query))
 _TOKENS: Final = frozenset(get_args(TokenCommand))
 _DECODERS: Final = {row.name: msgspec.json.Decoder(row.reply) for row in BY_NAME.values()}
+_decode_events: Final = msgspec.json.Decoder(list[EventView]).decode
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -64,10 +65,10 @@ class EmbeddedTransport:
         feed = _Feed(self.runtime.service, board, self._principal, after)
         self._feeds.add(feed)
         try:
-            while (events := await self._in_loop(feed.more())) is not None:
-                if isinstance(events, _Refused):
-                    raise restore(events.document) from events.cause
-                for event in events:
+            while (found := await self._in_loop(feed.more())) is not None:
+                if isinstance(found, _Refused):
+                    raise restore(found.document) from found.cause
+                for event in _decode_events(found):
                     yield event
         finally:
             self._feeds.discard(feed)
@@ -108,12 +109,7 @@ class EmbeddedTransport:
     async def _in_loop(self, work: Coroutine[Any, Any, T]) -> T:
         if asyncio.get_running_loop() is self.runtime.loop:
             return await work
-        try:
-            future = self.runtime.submit(work)
-        except Unavailable:
-            work.close()
-            raise
-        return await asyncio.wrap_future(future)
+        return await self.runtime.call(work)
 
     def _post(self, work: Coroutine[Any, Any, None]) -> None:
         """Have `work` done without waiting for it; where the loop has ended, there is nothing to do."""
@@ -128,10 +124,10 @@ class _Feed:
 
     def __init__(self, service: Service, board: str, principal: Principal, after: int) -> None:
         self._slices = service.follow_slices(board, principal, after)
-        self._step: asyncio.Task[list[EventView] | None] | None = None
+        self._step: asyncio.Task[bytes | None] | None = None
         self._closed = False
 
-    async def more(self) -> list[EventView] | _Refused | None:
+    async def more(self) -> bytes | _Refused | None:
         """The next events, None at the end."""
         if self._closed:
             return None
@@ -156,8 +152,8 @@ class _Feed:
                 await self._step
         await self._slices.aclose()
 
-    async def _next(self) -> list[EventView] | None:
+    async def _next(self) -> bytes | None:
         async for found in self._slices:
             if not isinstance(found, CaughtUp):
-                return [event_view(row) for row in found]
+                return _encode([event_view(row) for row in found])
         return None

@@ -49,13 +49,17 @@ class _Feed:
 
 
 class FeedSource(NamedTuple):
-    """Where a feed comes from, and until when it is wanted: until `closed` is set."""
+    """Where a feed comes from, and until when it is wanted: until `closed` is set.
+
+    `open` holds what is being read, so that whoever closes can end it.
+    """
 
     session: aiohttp.ClientSession
     url: URL
     headers: Mapping[str, str]
     retry: RetryPolicy
     closed: asyncio.Event
+    open: set[aiohttp.StreamReader]
 
 
 async def follow(source: FeedSource, after: int) -> AsyncGenerator[EventView, None]:
@@ -97,11 +101,15 @@ async def _connection(source: FeedSource, feed: _Feed) -> AsyncGenerator[EventVi
         if response.status != 200:
             raise _refusal(response.status, await response.read())
         frames = Frames()
-        async for chunk in response.content.iter_any():
-            feed.heard()
-            for frame in frames.feed(chunk):
-                if (event := _event(frame, feed)) is not None:
-                    yield event
+        source.open.add(response.content)
+        try:
+            async for chunk in response.content.iter_any():
+                feed.heard()
+                for frame in frames.feed(chunk):
+                    if (event := _event(frame, feed)) is not None:
+                        yield event
+        finally:
+            source.open.discard(response.content)
 
 
 def _event(frame: Frame, feed: _Feed) -> EventView | None:

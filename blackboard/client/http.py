@@ -72,6 +72,7 @@ class HttpTransport:
         self._session = _session(address, address.connections)
         # Feeds hold their connections: they must not use up the pool of the requests.
         self._feeds = _session(address, 0)
+        self._open: set[aiohttp.StreamReader] = set()
         self.actor: str | None = None
         for session in (self._session, self._feeds):
             weakref.finalize(self, _abandon, session, self._loop)
@@ -100,11 +101,14 @@ class HttpTransport:
         """See `Transport.follow`."""
         self._check_usable()
         url = self._wire.url(BY_NAME["follow"], {"board": board})
-        return follow(FeedSource(self._feeds, url, self._wire.headers, self._retry, self._closed), after)
+        source = FeedSource(self._feeds, url, self._wire.headers, self._retry, self._closed, self._open)
+        return follow(source, after)
 
     async def close(self) -> None:
         """Close every connection; feeds end, requests in flight fail."""
         self._closed.set()
+        for reading in self._open:  # closing their connections would leave them waiting
+            reading.set_exception(aiohttp.ClientConnectionError("this board was closed"))
         await self._session.close()
         await self._feeds.close()
 
@@ -146,11 +150,18 @@ class HttpTransport:
                 headers=outgoing.headers,
                 allow_redirects=False,
             ) as response:
-                answer = await response.read()
+                answer = await self._read(response)
                 self.actor = response.headers.get(_ACTOR, self.actor)
                 return response.status, answer, _seconds(response.headers.get("Retry-After"))
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise _lost(error) from error
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        self._open.add(response.content)
+        try:
+            return await response.read()
+        finally:
+            self._open.discard(response.content)
 
 
 def _session(address: ServerAddress, limit: int) -> aiohttp.ClientSession:
