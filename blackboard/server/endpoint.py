@@ -20,9 +20,6 @@ from blackboard.messages.operations import Operation
 __all__ = ["Endpoint"]
 
 _QUERY_BYTES: Final = 8 * 1024
-_AROUND: Final = 3
-"""How deep a value stands in the message around it: `{"writes": [{"value": ...}]}`."""
-
 _QUERIES: Final = frozenset(get_args(ask.Query))
 _TOKENS: Final = frozenset(get_args(ask.TokenCommand))
 
@@ -68,7 +65,7 @@ class Endpoint:
             body or b"{}",
             self._body,
             max_bytes=self._limits.command_bytes,
-            depth=self._limits.json_depth + _AROUND,
+            depth=self._limits.json_depth,
         )
         if not self._from_path:
             return decoded

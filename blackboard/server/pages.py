@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -65,8 +66,6 @@ class Pages:
         self._exporter = exporter
         self._off = off
         self._local = local
-        self._openapi = msgspec.json.encode(document())
-        self._docs = reference.page().encode()
         self.stopping = False
 
     async def livez(self, _: Request) -> Response:
@@ -95,11 +94,11 @@ class Pages:
 
     async def openapi(self, _: Request) -> Response:
         """The description."""
-        return Response(self._openapi, media_type="application/json", headers={"cache-control": "no-cache"})
+        return Response(_openapi(), media_type="application/json", headers={"cache-control": "no-cache"})
 
     async def docs(self, _: Request) -> Response:
         """The reference."""
-        return Response(self._docs, media_type="text/html", headers=_FOR_PEOPLE)
+        return Response(_docs(), media_type="text/html", headers=_FOR_PEOPLE)
 
     async def style(self, _: Request) -> Response:
         """Its style sheet."""
@@ -116,6 +115,16 @@ class Pages:
         if "authorization" not in asked.headers:
             return False
         return _sees_all(await self._principal(asked))
+
+
+@cache
+def _openapi() -> bytes:
+    return msgspec.json.encode(document())
+
+
+@cache
+def _docs() -> bytes:
+    return reference.page().encode()
 
 
 def _sees_all(principal: Principal) -> bool:
