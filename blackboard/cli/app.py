@@ -128,8 +128,6 @@ def run(argv: Sequence[str]) -> int:
 def _invoke(argv: list[str]) -> int:
     try:
         with root.make_context(PROG, argv) as context:
-            if os.environ.get("NO_COLOR"):
-                context.color = False
             code = root.invoke(context)
     except click.exceptions.Exit as done:
         code = done.exit_code

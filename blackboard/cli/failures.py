@@ -30,7 +30,8 @@ def report(error: Exception, argv: Sequence[str]) -> int:
             output.note("run it again with --debug for the traceback")
         return UNEXPECTED
     if "--json" in argv:
-        click.echo(document(error), err=_STREAMS.intersection(argv[:1]) != set())
+        tell_program = output.note if _STREAMS.intersection(argv[:1]) else output.emit
+        tell_program(document(error))
     else:
         tell(error)
     return error.exit_code

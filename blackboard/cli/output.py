@@ -6,6 +6,7 @@ reorder or hide text are written as escapes, in tables and in JSON alike.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import unicodedata
@@ -37,23 +38,22 @@ def json_text(value: Any, *, pretty: bool = False) -> str:
 
 def emit_json(value: Any) -> None:
     """One JSON document on stdout: indented on a terminal, else on one line."""
-    click.echo(json_text(value, pretty=sys.stdout.isatty()))
+    emit(json_text(value, pretty=sys.stdout.isatty()))
 
 
 def emit_json_line(value: Any) -> None:
     """One line of a stream of JSON documents on stdout."""
-    click.echo(json_text(value))
-    sys.stdout.flush()
+    emit(json_text(value))
 
 
 def emit(line: str = "") -> None:
     """One line of data."""
-    click.echo(line)
+    click.echo(line, color=_colour())
 
 
 def note(line: str) -> None:
     """One line that is not data."""
-    click.echo(line, err=True)
+    click.echo(line, err=True, color=_colour())
 
 
 def table(
@@ -107,6 +107,11 @@ def moment(microseconds: int | None) -> str:
 def counted(count: int, noun: str) -> str:
     """`1 key`, `2 keys`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _colour() -> bool | None:
+    # None: where the stream is a terminal.
+    return False if os.environ.get("NO_COLOR") else None
 
 
 def _line(row: Sequence[str], widths: Sequence[int], to_right: set[int]) -> str:

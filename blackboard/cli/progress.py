@@ -9,7 +9,7 @@ _EVERY = 0.1
 
 
 class Progress:
-    """Call it with (done, in all). It shows nothing where stderr is no terminal; `noun` is what is counted."""
+    """Call it with (done, in all); `noun` is what is counted. Shows nothing where stderr is no terminal."""
 
     def __init__(self, noun: str) -> None:
         self._noun = noun
