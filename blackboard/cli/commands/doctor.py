@@ -32,6 +32,7 @@ NO_DISK = 64 << 20
 LARGE_WAL = 256 << 20
 _COLOURS: dict[Level, str] = {"ok": "green", "warn": "yellow", "fail": "red"}
 _SECONDS = 2.0
+_CHECK = "keep the file as it is; `blackboard db check` says where; go back to a copy that checks"
 
 
 class Finding(Struct, frozen=True):
@@ -52,7 +53,7 @@ def _warn(what: str, found: str, do: str) -> Finding:
     return Finding(what, "warn", found, do)
 
 
-def _fail(what: str, found: str, do: str, *, corrupt: bool = False) -> Finding:
+def _fail(what: str, found: str, do: str | None, *, corrupt: bool = False) -> Finding:
     return Finding(what, "fail", found, do, corrupt)
 
 
@@ -174,8 +175,8 @@ async def database(settings: Settings) -> AsyncIterator[Finding]:
         finally:
             await store.close()
     except BlackboardError as error:
-        corrupt = isinstance(error, IntegrityFailure)
-        yield _fail("database", error.detail, "blackboard db check says more", corrupt=corrupt)
+        corrupt = isinstance(error, IntegrityFailure)  # the others say themselves what to do
+        yield _fail("database", error.detail, _CHECK if corrupt else None, corrupt=corrupt)
 
 
 def figures(found: dict[str, Any]) -> list[Finding]:
@@ -213,7 +214,7 @@ async def chain(store: Store, board: BoardRow) -> Finding:
     return _fail(
         what,
         f"its last event, {board.head}, does not fit its digests",
-        "keep the file as it is; `blackboard db check` says where; go back to a copy that checks",
+        _CHECK,
         corrupt=True,
     )
 
