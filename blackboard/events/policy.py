@@ -156,7 +156,11 @@ def patch_from_mapping(mapping: dict[str, Any]) -> PolicyPatch:
 
 
 def merge(policy: Policy, patch: PolicyPatch) -> Policy:
-    """Lay `patch` over `policy`. Raises `Malformed` for a signal that does not exist."""
+    """Lay `patch` over `policy`.
+
+    A signal's minimum follows its window down where only the window is given. Raises `Malformed` for a signal
+    that does not exist, or one that could never be raised.
+    """
     members = {
         name: value for name in patch.__struct_fields__ if (value := getattr(patch, name)) is not UNSET
     }
@@ -175,12 +179,23 @@ def _merge_signals(
             raise Malformed(
                 f"there is no signal {name!r}; the signals are {known}", member=f"signals/{name}", value=name
             )
-        merged[name] = _merge_signal(merged[name], patch)
+        merged[name] = _merge_signal(name, merged[name], patch)
     return merged
 
 
-def _merge_signal(setting: SignalSetting, patch: Effect | SignalPatch) -> SignalSetting:
+def _merge_signal(name: str, setting: SignalSetting, patch: Effect | SignalPatch) -> SignalSetting:
     if isinstance(patch, str):
         return msgspec.structs.replace(setting, effect=patch)
-    given = {name: value for name in patch.__struct_fields__ if (value := getattr(patch, name)) is not UNSET}
-    return msgspec.structs.replace(setting, **given)
+    given = {part: value for part in patch.__struct_fields__ if (value := getattr(patch, part)) is not UNSET}
+    merged = msgspec.structs.replace(setting, **given)
+    if merged.minimum > merged.window:
+        if patch.minimum is UNSET:
+            return msgspec.structs.replace(merged, minimum=merged.window)
+        raise Malformed(
+            f"signal {name!r} would need {merged.minimum} observations and remember {merged.window}: it "
+            "could never be raised; set its effect to off, or window >= minimum",
+            member=f"signals/{name}/minimum",
+            limit=merged.window,
+            value=merged.minimum,
+        )
+    return merged

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from blackboard import canonical
-from blackboard.errors import UnknownAgent
+from blackboard.errors import Malformed, UnknownAgent
 from blackboard.events.kinds import KeyRange
 from blackboard.gate.read import as_served
 from blackboard.gate.telling import context, standing
@@ -15,7 +15,11 @@ from blackboard.messages import replies as say
 from blackboard.messages.principal import Call, Principal
 from blackboard.projections.agent import AgentState
 from blackboard.projections.board import Board
+from blackboard.projections.evolve import settle
 from blackboard.projections.keys import above
+
+MOST_ENTRIES = 1000
+"""The entries of a page of the ledger."""
 
 LISTED = 1000
 """How many observations of a view one reply lists; the rest is counted."""
@@ -41,7 +45,14 @@ def board_reply(board: Board, principal: Principal, call: Call) -> say.BoardRepl
 
 
 def ledger(board: Board, query: ask.GetLedger, *, head: int) -> say.LedgerReply:
-    """A page of the ledger as of `board.head`; `head` is the log's."""
+    """A page of the ledger as of `board.head`; `head` is the log's. Raises `Malformed` for its limit."""
+    if not 1 <= query.limit <= MOST_ENTRIES:
+        raise Malformed(
+            f"limit {query.limit}: a page has 1 to {MOST_ENTRIES} entries",
+            member="limit",
+            limit=MOST_ENTRIES,
+            value=query.limit,
+        )
     entries: list[say.Entry] = []
     following = None
     for entry in board.ledger.under("", query.after):
@@ -88,6 +99,7 @@ def agent(board: Board, name: str, *, head: int) -> say.AgentReply:
             f"no event up to {board.head} on board {board.name!r} concerns an agent {name!r}",
             members={"agent": name},
         )
+    settle(board)
     held = [_held(board, found, key) for key in sorted({*found.view.reads, *found.view.writes})]
     return say.AgentReply(
         at=board.head,
@@ -127,10 +139,13 @@ def _held(board: Board, agent: AgentState, key: str) -> say.HeldEntry:
 
 
 def _range(start: str, end: str | None, mark: int) -> say.RangeSeen:
-    # The step function starts just above a key; a prefix bound ends above every key of it.
-    after = start.removesuffix("\0") or None
-    through = None if end is None or end.endswith(above("")) else end.removesuffix("\0")
-    return say.RangeSeen(range=KeyRange(after=after, through=through), seen_at=mark)
+    # A step begins at a prefix or just above a key, and ends likewise, or above every key of a prefix.
+    prefix, through = "", end
+    if end is not None and end.endswith(above("")):
+        prefix, through = end.removesuffix(above("")), None
+    after = start.removesuffix("\0") if start not in ("", prefix) else None
+    through = through.removesuffix("\0") if through is not None else None
+    return say.RangeSeen(range=KeyRange(after=after, through=through, prefix=prefix), seen_at=mark)
 
 
 def _baselines(board: Board, agent: AgentState) -> say.Baselines:

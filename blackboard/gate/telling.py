@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import msgspec
-
 from blackboard.messages import replies as say
 from blackboard.messages.limits import MAX_ITEMS_TOLD
 from blackboard.messages.principal import Principal
@@ -20,33 +18,32 @@ from blackboard.projections.board import Board, Notable
 _CLEAR = 'read everything once: read_all(), or POST reads {"all": true} until there is no cursor'
 
 
-def context(
-    board: Board, principal: Principal, seen: int | None, keys: Iterable[str] = (), *, brief: bool = False
-) -> dict[str, Any]:
+def context(board: Board, principal: Principal, seen: int | None, keys: Iterable[str] = ()) -> dict[str, Any]:
     """The members that every reply has, except `seq` and `signals`.
 
-    `seen` is the last seq that the caller knows of, `keys` those that its command is about; a `brief`
-    context leaves out what only an agent's own commands need.
+    `seen` is the last seq that the caller knows of, `keys` those that its command is about.
     """
     agent = board.agents.get(principal.agent) if principal.agent is not None else None
-    known = _known(board, agent, seen)
+    # A seq beyond the head is of another board with this name: it says nothing about this one.
+    known = seen if seen is not None and 0 <= seen <= board.head else 0
+    forgotten = _forgotten(agent)
     return {
         "head": board.head,
         "standing": _standing_of(board, principal, agent, keys),
-        "notices": [] if brief else notices(board, principal.agent, known),
-        "moved": [] if brief or agent is None else moved(board, agent, known),
+        "notices": notices(board, principal.agent, known, forgotten),
+        "moved": moved(board, agent, known, forgotten) if agent is not None else [],
         "guarantee": guarantee(board),
     }
 
 
-def _known(board: Board, agent: AgentState | None, seen: int | None) -> int:
-    # A seq beyond the head is of another board with this name: it says nothing about this one.
-    known = seen if seen is not None and 0 <= seen <= board.head else 0
-    if agent is None or not agent.demotion.stands:
-        return known
-    # What it saw before its compaction is no longer in its context.
-    lost = agent.view.base if agent.demotion.compacted_at else agent.demotion.suspected_at - 1
-    return min(known, lost)
+def _forgotten(agent: AgentState | None) -> int:
+    """The seq up to which nothing counts as seen: a demoted agent's context no longer holds it."""
+    if agent is None:
+        return 0
+    demotion = agent.demotion
+    by_compaction = agent.view.base if demotion.compacted_at else 0
+    by_suspicion = demotion.suspected_at - 1 if demotion.suspected_at else 0
+    return max(by_compaction, by_suspicion)
 
 
 def _standing_of(
@@ -85,11 +82,14 @@ def _may(board: Board, agent: AgentState) -> str:
     return f"read, say and propose; write the keys that it has read since event {agent.demotion.since}"
 
 
-def notices(board: Board, asker: str | None, known: int) -> list[say.Notice]:
-    """The latest of every other agent and of the board after `known`, newest first; then a count."""
+def notices(board: Board, asker: str | None, known: int, forgotten: int = 0) -> list[say.Notice]:
+    """The latest of every other agent and of the board, newest first; then a count.
+
+    Left out is what happened after `forgotten` and up to `known`.
+    """
     told: list[say.Notice] = []
     left = 0
-    for subject, notable in _newest(board, known):
+    for subject, notable in _untold(board, known, forgotten):
         about = subject if subject.startswith("agent:") else "board"
         if about != "board" and (subject == f"agent:{asker}" or not board.policy.broadcast):
             continue
@@ -98,26 +98,32 @@ def notices(board: Board, asker: str | None, known: int) -> list[say.Notice]:
             continue
         told.append(say.Notice(seq=notable.seq, about=about, what=notable.what, detail=notable.detail))
     if left:
-        detail = f"{left} more: read the log after {known}"
-        told.append(say.Notice(seq=known, about="board", what="more", detail=detail))
+        detail = f"{left} more: list the agents, or read the log"
+        told.append(say.Notice(seq=told[-1].seq, about="board", what="more", detail=detail))
     return told
 
 
-def _newest(board: Board, known: int) -> Iterator[tuple[str, Notable]]:
+def _untold(board: Board, known: int, forgotten: int) -> Iterator[tuple[str, Notable]]:
     for subject, notable in reversed(board.notables.items()):
-        if notable.seq <= known:
+        if notable.seq > known or notable.seq <= forgotten:
+            yield subject, notable
+        elif not forgotten:
             return
-        yield subject, notable
 
 
-def moved(board: Board, agent: AgentState, known: int) -> list[say.Moved]:
-    """The keys that the agent has observed since its base and that a peer has advanced after `known`."""
+def moved(board: Board, agent: AgentState, known: int, forgotten: int = 0) -> list[say.Moved]:
+    """The keys that the agent has observed since its base and that a peer has advanced.
+
+    Left out is what happened after `forgotten` and up to `known`.
+    """
     found: dict[str, say.Moved] = {}
     view, me = agent.view, agent.id
     ranged, reads, writes = bool(view.starts), view.reads, view.writes
     for seq, key, revision, writer in reversed(board.moves):
-        if seq <= known:
-            break
+        if forgotten < seq <= known:
+            if not forgotten:
+                break
+            continue
         # Most moves are of keys that this agent never saw: they are passed over at the price of two look-ups.
         if writer == me or not (ranged or key in reads or key in writes) or key in found:
             continue
@@ -132,8 +138,3 @@ def guarantee(board: Board) -> say.Guarantee:
     """Which legs of the guarantee the policy switches off."""
     off = board.legs_off
     return say.Guarantee(intact=False, off=off) if off else say.INTACT
-
-
-def with_context(reply: say.Reply, context: dict[str, Any], **members: Any) -> say.Reply:
-    """The reply with its context filled in."""
-    return msgspec.structs.replace(reply, **context, **members)

@@ -14,6 +14,7 @@ from msgspec import UNSET, Struct
 
 from blackboard import canonical
 from blackboard.errors import Malformed, PayloadMismatch, TooLarge
+from blackboard.events.policy import PolicyPatch
 from blackboard.messages import commands as ask
 from blackboard.messages.limits import DEFAULT_LIMITS, MAX_INTEGER, Limits
 from blackboard.messages.operations import BY_MESSAGE
@@ -69,6 +70,8 @@ def prepare(command: ask.Command, *, agent: str | None, limits: Limits = DEFAULT
                 canonical.check_identifier(prefix, member="/prefix", max_bytes=limits.key_bytes)
         case ask.SetMode():
             _check_mode(command, limits)
+        case ask.OpenBoard(policy=policy) | ask.SetPolicy(policy=policy):
+            _check_policy(policy, limits)
         case ask.RefuseProposal(reason=reason):
             _check_text(reason, "/reason", limits)
         case _:
@@ -105,12 +108,12 @@ def _prepare_writes(
         seen.add(one.key)
         prepared.append(one)
         pieces.append(piece)
-    turn = b"" if command.turn is None else b',"turn":%d' % command.turn
+    turn = b"" if command.turn is None else b'"turn":%d,' % command.turn
     reason = b""
     if isinstance(command, ask.Propose):
         _check_text(command.reason, "/reason", limits)
         reason = b'"reason":%b,' % canonical.encode(command.reason) if command.reason else b""
-    body = b'{%b"writes":[%b]%b}' % (reason, b",".join(pieces), turn)
+    body = b'{%b%b"writes":[%b]}' % (reason, turn, b",".join(pieces))
     return Prepared(command, _command_bytes(name, body), tuple(prepared))
 
 
@@ -157,7 +160,7 @@ def _prepare_write(write: ask.Write, index: int, agent: str, limits: Limits) -> 
             write.value,
             raw,
             payload,
-            write.confidence,
+            None if write.confidence is None else write.confidence + 0.0,  # 1 is 1.0, and -0.0 is 0.0
             write.deleted,
             write.basis,
         ),
@@ -261,6 +264,11 @@ def _check_mode(command: ask.SetMode, limits: Limits) -> None:
         _check_name(command.coordinator, "/coordinator", limits)
         if command.mode == "open":
             raise Malformed('mode "open" has no coordinator; leave it out', member="/coordinator")
+
+
+def _check_policy(policy: PolicyPatch | None, limits: Limits) -> None:
+    if policy is not None and isinstance(policy.coordinator, str):
+        _check_name(policy.coordinator, "/policy/coordinator", limits)
 
 
 def _check_count(items: list[Any], member: str, most: int, *, least: int) -> None:

@@ -25,22 +25,21 @@ def _uncovered(case: Case, together: dict[str, Case]) -> Found | None:
     opened, evidence = {}, []
     for reference in references(case):
         key, cited = _parse(case, reference)
-        entry = case.board.ledger.entries.get(key)
-        if key == case.key or entry is None:
+        if key == case.key:
             continue
-        beside = together.get(key)
-        kind = (
-            beside.new_class
-            if beside is not None
-            else classify(status_of_entry(entry, case.policy), case.policy)
-        )
+        entry, beside = case.board.ledger.entries.get(key), together.get(key)
+        if beside is not None:
+            kind = beside.new_class
+        else:
+            kind = classify(status_of_entry(entry, case.policy), case.policy)
         if kind == "unfinished":
             opened[key] = "unfinished"
-        elif cited is not None and cited < entry.revision:
+        elif entry is not None and cited is not None and cited < entry.revision:
             opened[key] = f"cited at revision {cited}, now at {entry.revision}"
         else:
             continue
-        evidence.append(entry.seq)
+        if entry is not None:
+            evidence.append(entry.seq)
     return Found(key=case.key, numbers={"open": opened}, evidence=evidence) if opened else None
 
 
@@ -48,7 +47,7 @@ def references(case: Case) -> list[str]:
     """What a value covers: the list that the policy's pointer names, or `key@revision` in a text."""
     value = case.write.value
     if isinstance(value, str):
-        return [word for word in value.split()[:MOST_COVERED] if "@" in word]
+        return [word for word in value.split() if "@" in word][:MOST_COVERED]
     covered = resolve_pointer(value, case.policy.covers_pointer)
     if not isinstance(covered, list):
         return []
