@@ -175,7 +175,8 @@ def _read(board: Board, agent: AgentState | None, seq: int, body: kinds.BoardRea
         agent.counts.reads += body.served
         demotion.served = True
     entries, reads = board.ledger.entries, view.reads
-    for key in body.keys:
+    # Sorted, as the stored body is: the order in which keys were asked for is not in the log.
+    for key in sorted(body.keys) if len(body.keys) > 1 else body.keys:
         entry = entries.get(key)
         if entry is not None:
             key = entry.key  # noqa: PLW2901 - one string object a key, however many agents read it
