@@ -113,6 +113,12 @@ async def test_a_snapshot_holds_the_board_as_it_was_although_writes_go_on() -> N
         assert saved == folded(store.logs[BOARD][: tip.seq])
 
 
+async def test_a_view_is_folded_alike_whatever_order_its_reader_asked_in() -> None:
+    service, store = await opened()
+    await do(service, A, read("z", "a", "m"))
+    assert folded(store.logs[BOARD]) == await live_bytes(service)
+
+
 # -- the rate of refusals
 
 
