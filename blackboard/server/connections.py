@@ -17,6 +17,7 @@ from typing import Any, Final
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from blackboard.server.corked import CorkedTransport
 from blackboard.server.problems import HttpProblem, problem
 
 __all__ = ["Connection", "HttpServer"]
@@ -25,6 +26,7 @@ HEAD_BYTES: Final = 64 * 1024
 MESSAGE_BYTES: Final = 32 * 1024 * 1024
 REQUEST_SECONDS: Final = 30.0
 STALL_SECONDS: Final = 60.0
+LINGER_SECONDS: Final = 2.0
 KEEP_ALIVE_SECONDS: Final = 75
 SWEEP_TICKS: Final = 10
 """How many of uvicorn's ticks (0.1 s) lie between two looks at the connections."""
@@ -39,10 +41,12 @@ class Connection(HttpToolsProtocol):
         self.stalled_since: float | None = None
         self._in_head = True
         self._received = 0
-        super().connection_made(transport)
+        super().connection_made(CorkedTransport(transport, self.loop))
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
+        if self._refused:
+            return
         self._received += len(data)
         if self._received > (HEAD_BYTES if self._in_head else MESSAGE_BYTES):
             self.refuse(
@@ -54,7 +58,7 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request has begun."""
         HttpToolsProtocol.on_message_begin(self)
-        self._in_head, self._received = True, 0
+        self._in_head, self._begun, self._received = True, True, 0
         if self.waiting_since is None:
             self.waiting_since = self.loop.time()
 
@@ -66,7 +70,7 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """It is complete."""
         self.waiting_since = None
-        self._received = 0
+        self._begun, self._received = False, 0
         HttpToolsProtocol.on_message_complete(self)
 
     def pause_writing(self) -> None:
@@ -84,9 +88,13 @@ class Connection(HttpToolsProtocol):
         self.refuse(400, "not-http", "what was sent is not an HTTP/1.1 request")
 
     def refuse(self, status: int, code: str, detail: str, limit: Any = None) -> None:
-        """End the connection, with a word where none is being said already."""
-        if self.transport.is_closing():
+        """End the connection, with a word where none is being said already.
+
+        What still comes is read and dropped for a while: closing at once would take the word back.
+        """
+        if self._refused or self.transport.is_closing():
             return
+        self._refused = True
         speaking = getattr(
             self.cycle, "response_started", False
         )  # there is no cycle before the first request
@@ -95,7 +103,14 @@ class Connection(HttpToolsProtocol):
             lines = [STATUS_LINE[status]]
             lines += [b"%b: %b\r\n" % header for header in (*headers, (b"connection", b"close"))]
             self.transport.write(b"".join([*lines, b"\r\n", body]))
-        self.transport.close()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+    def eof_received(self) -> None:
+        """The client has said everything."""
+        if self._refused:
+            self.transport.close()
 
     def look(self, now: float) -> None:
         """End this connection if it has taken too long."""
