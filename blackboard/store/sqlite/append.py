@@ -9,6 +9,7 @@ from itertools import chain
 from blackboard.events.envelope import Row
 from blackboard.store.sqlite.dialect import SQL
 from blackboard.store.sqlite.faults import Gap, WrongCount
+from blackboard.store.sqlite.place import Place
 
 ONE_STATEMENT = 64
 """Up to so many rows go in as one statement, prepared once for each number of rows; their members stay
@@ -19,12 +20,13 @@ MEMBERS = len(Row._fields)
 _MORE = ", (" + ", ".join("?" * MEMBERS) + ")"
 
 
-def append(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def append(connection: sqlite3.Connection, rows: Sequence[Row], place: Place) -> None:
     """Insert the rows of one board in one commit. Raises `sqlite3.Error`; nothing is stored then.
 
     The key (board, seq) keeps two from appending at one seq. That the row before is looked for keeps
     gaps out as well; nothing ever removes a row, so the look may come before the transaction.
     """
+    place.check()
     _check_continues(connection, rows)
     if rows[0].seq > 1 and len(rows) <= ONE_STATEMENT:
         parameters = tuple(chain.from_iterable(rows))

@@ -11,8 +11,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable
-from functools import partial
-from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import aiosqlite
@@ -20,6 +18,7 @@ import aiosqlite
 from blackboard.config import Durability
 from blackboard.store.sqlite.connecting import connect
 from blackboard.store.sqlite.faults import DRIVER_ERRORS, Doing, breaks, closed, translated
+from blackboard.store.sqlite.place import Place
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -55,10 +54,11 @@ class Lane:
     Errors leave it translated; only `sqlite3.IntegrityError` passes, because it is an answer.
     """
 
-    def __init__(self, path: Path, durability: Durability, doing: Doing) -> None:
-        self._path = path
+    def __init__(self, place: Place, durability: Durability, doing: Doing) -> None:
+        self._place = place
+        self._path = place.path
         self._doing: Doing = doing
-        self._connect = partial(connect, path, durability, read_only=doing == "read")
+        self._durability: Durability = durability
         self._driver: Driver | None = None
         self._opening = asyncio.Lock()
         self._closed = False
@@ -70,6 +70,13 @@ class Lane:
 
         Raises what `faults.translated` makes of the driver's errors, and `sqlite3.IntegrityError`.
         """
+        return await self._run(self._doing, function, *args, **kwargs)
+
+    async def ask(self, function: Callable[[sqlite3.Connection], T]) -> T:
+        """Call a function that writes nothing, whatever else the lane is for."""
+        return await self._run("read", function)
+
+    async def _run(self, doing: Doing, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         try:
             driver = self._driver
             if driver is None or driver.broken:
@@ -78,7 +85,7 @@ class Lane:
         except sqlite3.IntegrityError:
             raise
         except DRIVER_ERRORS as error:
-            raise translated(error, self._path, self._doing) from error
+            raise translated(error, self._path, doing) from error
 
     async def open(self) -> None:
         """Open the connection now rather than at its first use."""
@@ -91,10 +98,14 @@ class Lane:
             if self._driver is not None and self._driver.broken:
                 await self._shut()
             if self._driver is None:
-                driver = Driver(self._connect)
+                driver = Driver(self._connected)
                 await driver
                 self._driver = driver
             return self._driver
+
+    def _connected(self) -> sqlite3.Connection:
+        self._place.check()
+        return connect(self._path, self._durability, read_only=self._doing == "read")
 
     async def _shut(self) -> None:
         driver, self._driver = self._driver, None

@@ -31,6 +31,10 @@ HARMLESS = {sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKE
 """After these the connection is as good as before; after any other it is opened anew."""
 
 
+class Moved(sqlite3.OperationalError):
+    """The path leads to another file than the one that is open: what is written there would be lost."""
+
+
 class WrongCount(sqlite3.DatabaseError):
     """SQLite reported another number of rows than it was given."""
 
@@ -41,7 +45,11 @@ class Gap(sqlite3.IntegrityError):
 
 def breaks(error: BaseException) -> bool:
     """Whether the connection that raised `error` is better replaced."""
-    return isinstance(error, sqlite3.Error) and _primary(error) not in HARMLESS
+    return (
+        isinstance(error, sqlite3.Error)
+        and not isinstance(error, (Gap, Moved))
+        and _primary(error) not in HARMLESS
+    )
 
 
 def taken(error: sqlite3.IntegrityError) -> Taken | None:
@@ -78,9 +86,14 @@ def _primary(error: sqlite3.Error) -> int:
 
 def _translated(error: sqlite3.Error, code: int, path: Path, doing: Doing) -> BlackboardError:
     said = f"SQLite says: {error}"
+    stored = "nothing was stored; " if doing == "write" else ""
     if isinstance(error, WrongCount):
         return _unknown(f"{path} did not take what it was given", said)
-    stored = "nothing was stored; " if doing == "write" else ""
+    if isinstance(error, Moved):
+        return Unavailable(
+            f"{path} was moved, replaced or deleted while it was open; {stored}put it back, or restart to "
+            "use what is there now"
+        )
     match code:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StoreBusy(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from blackboard.errors import Unavailable
 from blackboard.store.revision import NEWEST, stored_revision
+from blackboard.store.sqlite.place import Place
 
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 
@@ -52,18 +52,15 @@ def look(connection: sqlite3.Connection) -> Figures:
     }
 
 
-def file(path: Path, opened: os.stat_result) -> Figures:
-    """What the file system can tell. `opened` is what the path was when it was opened."""
-    try:
-        in_place = os.path.samestat(path.stat(), opened)
-    except FileNotFoundError:
-        in_place = False
+def file(place: Place) -> Figures:
+    """What the file system can tell."""
+    path = place.path
     return {
         "path": str(path),
         "bytes": _size(path),
         "wal_bytes": _size(path.with_name(path.name + "-wal")),
         "disk_free": shutil.disk_usage(path.parent).free,
-        "in_place": in_place,
+        "in_place": place.holds(),
     }
 
 

@@ -23,6 +23,7 @@ from blackboard.store.sqlite.append import append
 from blackboard.store.sqlite.driver import Lane
 from blackboard.store.sqlite.faults import taken, translated
 from blackboard.store.sqlite.lock import OwnerLock
+from blackboard.store.sqlite.place import Place
 from blackboard.store.sqlite.reading import Span
 from blackboard.store.tokens import token_from_columns, token_to_columns
 
@@ -39,11 +40,11 @@ class SqliteStore:
         self.url = f"sqlite:///{path}"
         self._path = path
         self._lock = lock
-        self._writing = Lane(path, settings.durability, "write")
-        self._reading = Lane(path, settings.durability, "read")
-        self._scanning = Lane(path, settings.durability, "read")
+        self._place = Place(path, path.stat())
+        self._writing = Lane(self._place, settings.durability, "write")
+        self._reading = Lane(self._place, settings.durability, "read")
+        self._scanning = Lane(self._place, settings.durability, "read")
         self._closing: asyncio.Task[None] | None = None
-        self._file = path.stat()
 
     async def open(self) -> None:
         """Open the connections that are always needed. Raises what opening raises; close then as well."""
@@ -56,7 +57,7 @@ class SqliteStore:
         if not rows:
             return
         try:
-            await self._write(append, rows)
+            await self._write(append, rows, self._place)
         except sqlite3.IntegrityError as error:
             violated = taken(error)
             if violated is None:
@@ -152,11 +153,9 @@ class SqliteStore:
 
     async def check(self) -> dict[str, str | int | bool]:
         """See `contract.Store.check`."""
-        if self._lock is None:
-            found = await self._reading.run(health.look)
-        else:
-            found = await self._write(health.look)
-        return found | health.file(self._path, self._file) | {"owner": self._lock is not None}
+        lane = self._reading if self._lock is None else self._writing
+        found = await lane.ask(health.look)
+        return found | health.file(self._place) | {"owner": self._lock is not None}
 
     async def close(self) -> None:
         """See `contract.Store.close`."""
