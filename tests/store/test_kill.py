@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -38,22 +39,26 @@ asyncio.run(main())
 """
 
 KILLS = 8
+WHOLE_LINE = re.compile(r"\d+ [0-9a-f]{64}\n")
 
 
 async def test_an_acknowledged_batch_survives_kill_9_and_no_batch_is_torn(path: Path) -> None:
     chance = random.Random(7)
     for run in range(KILLS):
-        process = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(path), str(run)], stdout=subprocess.PIPE, text=True
-        )
+        said = write_until_killed(path, run, chance.uniform(0, 0.15))
+        await check(path, [line for line in said if WHOLE_LINE.fullmatch(line)])
+
+
+def write_until_killed(path: Path, run: int, seconds: float) -> list[str]:
+    """What a writing process acknowledged before it was killed, so long after its first batch."""
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), str(run)], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         said = [process.stdout.readline()]
-        time.sleep(chance.uniform(0, 0.15))
+        time.sleep(seconds)
         process.send_signal(signal.SIGKILL)
-        said += process.stdout.read().splitlines()
-        process.wait(timeout=10)
-        process.stdout.close()
-        await check(path, [line for line in said if len(line.split()) == 2 and len(line.split()[1]) == 64])
+        return said + process.stdout.readlines()
 
 
 async def check(path: Path, acknowledged: list[str]) -> None:
