@@ -39,7 +39,7 @@ class Connection(HttpToolsProtocol):
         """See `asyncio.Protocol`."""
         self.waiting_since: float | None = self.loop.time()
         self.stalled_since: float | None = None
-        self._in_head = True
+        self._in_head, self._begun, self._refused = True, False, False
         self._received = 0
         super().connection_made(CorkedTransport(transport, self.loop))
 
@@ -95,9 +95,7 @@ class Connection(HttpToolsProtocol):
         if self._refused or self.transport.is_closing():
             return
         self._refused = True
-        speaking = getattr(
-            self.cycle, "response_started", False
-        )  # there is no cycle before the first request
+        speaking = getattr(self.cycle, "response_started", False)  # before any request there is no cycle
         if not speaking or self.cycle.response_complete:
             _, headers, body = problem(HttpProblem(status, code, detail, limit=limit))
             lines = [STATUS_LINE[status]]
@@ -117,13 +115,11 @@ class Connection(HttpToolsProtocol):
         if self.stalled_since is not None and now - self.stalled_since > STALL_SECONDS:
             self.transport.abort()
         elif self.waiting_since is not None and now - self.waiting_since > REQUEST_SECONDS:
-            if self._in_head and not self._received:
+            if not self._begun:
                 self.transport.close()
-            else:
-                seconds = round(REQUEST_SECONDS)
-                self.refuse(
-                    408, "request-timeout", f"the request was not complete after {seconds} s", seconds
-                )
+                return
+            seconds = round(REQUEST_SECONDS)
+            self.refuse(408, "request-timeout", f"the request was not complete after {seconds} s", seconds)
 
 
 class HttpServer(uvicorn.Server):
