@@ -32,10 +32,13 @@ from blackboard.projections.evolve import evolve, settle
 from blackboard.projections.ledger import Entry
 
 B = TypeVar("B", bound=kinds.Body)
-R = TypeVar("R", bound=say.Reply)
+T = TypeVar("T")
 
 NAME = "release-42"
-_BYTES = 10_000_000
+
+
+def _strictly(value: Any, into: type[T]) -> T:
+    return canonical.decode(canonical.encode(value), into, max_bytes=10_000_000)
 
 
 def frozen(board: Board) -> bytes:
@@ -101,7 +104,7 @@ class World:
         self, principal: Principal, command: ask.Command, *, seen: int | None = None, key: str | None = None
     ) -> say.Reply | BlackboardError:
         """Execute the command; return the reply, or the error after which something was logged."""
-        sent = canonical.decode(canonical.encode(command), type(command), max_bytes=_BYTES)
+        sent = _strictly(command, type(command))
         prepared = prepare(sent, agent=principal.agent)
         call = Call(seen=seen, idempotency_key=key)
         if key is not None and (earlier := self._bound.get((principal.actor, key))):
@@ -240,7 +243,7 @@ class Agent(Actor):
         return self.writes_many(write(key, revision, value, **members), **options)
 
     def writes_many(self, *writes: Mapping[str, Any], **options: Any) -> say.Ack:
-        batch = [msgspec.convert(one, ask.Write) for one in writes]
+        batch = [_strictly(one, ask.Write) for one in writes]
         return cast(say.Ack, self._sends(ask.WriteBatch(writes=batch), options))
 
     def deletes(self, key: str, revision: int, **options: Any) -> say.Ack:
@@ -264,7 +267,7 @@ class Agent(Actor):
         return cast(say.Done, self._sends(ask.EndTurn(turn=turn), options))
 
     def proposes(self, *writes: Mapping[str, Any], reason: str = "", **options: Any) -> say.ProposeReply:
-        batch = [msgspec.convert(one, ask.Write) for one in writes]
+        batch = [_strictly(one, ask.Write) for one in writes]
         return cast(say.ProposeReply, self._sends(ask.Propose(writes=batch, reason=reason), options))
 
     def reads_proposals(self, **options: Any) -> say.ProposalsReply:
