@@ -196,10 +196,7 @@ async def _one_by_one(
 
 
 def _in_trouble(pending: Pending) -> bool:
-    future = pending.future
-    if future.cancelled() or not future.done():
-        return False
-    return isinstance(future.exception(), (Unavailable, IntegrityFailure))
+    return isinstance(pending.answer, (Unavailable, IntegrityFailure))
 
 
 async def _answers(working: WorkingBoard) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
+from typing import Protocol
 
 from blackboard.errors import BlackboardError, Unavailable
 from blackboard.messages.prepare import Prepared
@@ -11,12 +10,23 @@ from blackboard.messages.principal import Call, Principal
 from blackboard.messages.replies import Reply
 
 Answer = Reply | BlackboardError
-Waiting = asyncio.Future[Reply] | concurrent.futures.Future[Reply]
-"""Where the answer goes: to a task of this loop, or to another thread."""
+
+
+class Waiting(Protocol):
+    """Where the answer goes: a future of this loop or of another."""
+
+    def done(self) -> bool:
+        """Whether nobody waits any more."""
+
+    def set_result(self, result: Reply, /) -> None:
+        """Give the reply."""
+
+    def set_exception(self, exception: BaseException, /) -> None:
+        """Give the error."""
 
 
 class Pending:
-    """Who sent what, and the future that the caller waits on.
+    """Who sent what, the future that the caller waits on, and in the end the answer.
 
     `keyed`: the command id is the caller's idempotency key. `suspect`: the id may be in the log already,
     so it is looked up before the command is decided. `unknown`: an append of it ended without a result.
@@ -25,6 +35,7 @@ class Pending:
 
     __slots__ = (
         "actor",
+        "answer",
         "call",
         "charged",
         "command_id",
@@ -50,6 +61,7 @@ class Pending:
         self.prepared = prepared
         self.call = call
         self.actor = principal.actor
+        self.answer: Answer | None = None
         self.command_id = command_id
         self.future = future
         self.keyed = keyed
@@ -59,6 +71,7 @@ class Pending:
 
     def resolve(self, answer: Answer) -> None:
         """Give the answer to the caller, unless it has stopped waiting."""
+        self.answer = answer
         if self.future.done():
             return
         if isinstance(answer, BlackboardError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
@@ -25,7 +24,7 @@ from blackboard.service.feed import CaughtUp, Feed
 from blackboard.service.keys import IGNORING_KEYS, check_key
 from blackboard.service.live import LiveBoard
 from blackboard.service.metrics import Metrics
-from blackboard.service.pending import Pending
+from blackboard.service.pending import Pending, Waiting
 from blackboard.store.contract import Store
 
 NO_CALL = Call()
@@ -97,7 +96,7 @@ class Service:
         principal: Principal,
         command: ask.Command | Prepared,
         call: Call,
-        future: asyncio.Future[Reply] | concurrent.futures.Future[Reply],
+        future: Waiting,
     ) -> None:
         """The same without waiting: the outcome goes to `future`. To be called in the service's loop.
 

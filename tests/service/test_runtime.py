@@ -21,7 +21,7 @@ from blackboard.errors import Malformed, StoreBusy, Unavailable, UnknownBoard
 from blackboard.messages import commands as ask
 from blackboard.service import runtime
 from blackboard.service.runtime import Runtime, acquire
-from tests.service.support import AUDITOR, BOARD, agent, write
+from tests.service.support import AUDITOR, BOARD, OPERATOR, agent, write
 
 A = agent("a")
 
@@ -149,6 +149,40 @@ def test_errors_hop_out_as_they_are(url: str) -> None:
     held = acquire(url, Settings(auto_open=False))
     with pytest.raises(UnknownBoard):
         do(held, write("k", 1))
+    held.release()
+
+
+async def test_a_command_has_a_shorter_way(url: str) -> None:
+    held = acquire(url, Settings(auto_open=False))
+    with pytest.raises(UnknownBoard):
+        await held.execute(BOARD, A, write("k", 1))
+    with pytest.raises(Malformed):
+        await held.execute(BOARD, A, ask.WriteBatch(writes=[]))
+    assert (await held.execute(BOARD, OPERATOR, ask.OpenBoard())).seq == 1
+    calls = [asyncio.create_task(held.execute(BOARD, A, write(f"k{n}", 1))) for n in range(5)]
+    await asyncio.sleep(0)
+    calls[0].cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+    assert (await held.execute(BOARD, A, write("last", 1))).seq == 7
+    await asyncio.to_thread(held.release)
+    with pytest.raises(Unavailable, match="closed"):
+        await held.execute(BOARD, A, write("k", 2))
+
+
+def test_a_loop_that_ends_while_it_waits_holds_up_nobody(tmp_path: Path) -> None:
+    held = acquire(f"sqlite:///{tmp_path}/board.db", Settings())
+
+    async def leave() -> None:
+        async with asyncio.TaskGroup() as calls:
+            for number in range(20):
+                calls.create_task(held.execute(BOARD, A, write(f"e{number}", 1)))
+                calls.create_task(held.call(held.service.execute(BOARD, A, write(f"c{number}", 1))))
+            await asyncio.sleep(0)
+            raise KeyError
+
+    with pytest.raises(ExceptionGroup):
+        asyncio.run(leave())
+    assert do(held, write("last", 1)).seq == 42
     held.release()
 
 
