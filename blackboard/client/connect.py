@@ -134,8 +134,10 @@ class _Checked(Struct, frozen=True, kw_only=True):
                 _check_name(name, member)
         if len(self.named) > 1:
             raise Malformed(f"one principal acts at a time, not {' and '.join(self.named)}", member="agent")
-        if self.timeout <= 0 or self.connections < 1:
-            raise Malformed("timeout and connections are above 0", member="timeout", value=self.timeout)
+        if self.timeout <= 0:
+            raise Malformed("timeout is a number of seconds above 0", member="timeout", value=self.timeout)
+        if self.connections < 1:
+            raise Malformed("connections are 1 or more", member="connections", value=self.connections)
 
     @property
     def named(self) -> dict[Role, str]:
@@ -223,8 +225,8 @@ def _token(url: str, checked: _Checked) -> str | None:
 
 
 def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
     try:
+        host = urlsplit(url).hostname or ""
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False

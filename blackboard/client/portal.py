@@ -62,6 +62,7 @@ class _Shared:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._thread: LoopThread | None = None
+        self.exiting = False
         atexit.register(self._close)
 
     def get(self) -> LoopThread:
@@ -76,6 +77,7 @@ class _Shared:
         self._thread = None
 
     def _close(self) -> None:
+        self.exiting = True
         if self._thread is not None:
             self._thread.close()
 
@@ -96,12 +98,20 @@ def run(portal: Portal, work: Coroutine[Any, Any, T]) -> T:
         future = portal.submit(work)
     except BaseException:
         work.close()
+        _park_at_exit()
         raise
     try:
         return future.result()
     except BaseException:
         future.cancel()
+        _park_at_exit()
         raise
+
+
+def _park_at_exit() -> None:
+    """Keep a daemon thread that still works at exit: nobody is left whom its failure could be told."""
+    if _shared.exiting and threading.current_thread() is not threading.main_thread():
+        threading.Event().wait()
 
 
 def iterate(portal: Portal, source: AsyncGenerator[T, None]) -> Iterator[T]:
