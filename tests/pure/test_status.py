@@ -26,7 +26,9 @@ def test_every_default_unfinished_word_is_unfinished(word: str) -> None:
     assert kind_of({"status": word}) == kind_of(word) == "unfinished"
 
 
-@pytest.mark.parametrize("text", ["in progress", "in-progress", "In_Progress", "IN PROGRESS", "in progress since noon"])
+@pytest.mark.parametrize(
+    "text", ["in progress", "in-progress", "In_Progress", "IN PROGRESS", "in progress since noon"]
+)
 def test_case_dashes_underscores_and_spaces_are_one(text: str) -> None:
     assert kind_of(text) == "unfinished"
 

@@ -121,9 +121,7 @@ def test_an_entry_is_held_iff_it_was_observed_since_it_was_written(
 def test_the_ranges_listed_are_those_that_were_read(found: list[Op]) -> None:
     view, _ = played(found)
     for key in KEYS:
-        inside = [
-            mark for low, high, mark in view.ranges() if low <= key and (high is None or key < high)
-        ]
+        inside = [mark for low, high, mark in view.ranges() if low <= key and (high is None or key < high)]
         single = view.reads.get(key, 0)
         assert max([single, *inside]) == view.last_read(key)
 
