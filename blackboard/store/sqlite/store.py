@@ -19,7 +19,7 @@ from blackboard.store.contract import BoardRow, CommandTaken, Loaded, SeqTaken, 
 from blackboard.store.folding import Saved, Trusted, Whole
 from blackboard.store.snapshots import encoded
 from blackboard.store.sqlite import health, reading, writing
-from blackboard.store.sqlite.append import append
+from blackboard.store.sqlite.append import Appending
 from blackboard.store.sqlite.driver import Lane
 from blackboard.store.sqlite.faults import taken, translated
 from blackboard.store.sqlite.lock import OwnerLock
@@ -44,6 +44,7 @@ class SqliteStore:
         self._writing = Lane(self._place, settings.durability, "write")
         self._reading = Lane(self._place, settings.durability, "read")
         self._scanning = Lane(self._place, settings.durability, "read")
+        self._appending = Appending(self._place)
         self._closing: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -57,7 +58,7 @@ class SqliteStore:
         if not rows:
             return
         try:
-            await self._write(append, rows, self._place)
+            await self._write(self._appending.append, rows)
         except sqlite3.IntegrityError as error:
             violated = taken(error)
             if violated is None:
