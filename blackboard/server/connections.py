@@ -33,32 +33,36 @@ SWEEP_TICKS: Final = 10
 
 
 class Connection(HttpToolsProtocol):
-    """One connection. `waiting_since` and `stalled_since` are the loop's time, None while all is well."""
+    """One connection. `waiting_since` and `stalled_since` are the loop's time, None while all is well.
+
+    `_received` counts what came for a message in the chunks after the one that it began in.
+    """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """See `asyncio.Protocol`."""
         self.waiting_since: float | None = self.loop.time()
         self.stalled_since: float | None = None
         self._in_head, self._begun, self._refused = True, False, False
-        self._received = 0
+        self._received = self._chunk = 0
         super().connection_made(CorkedTransport(transport, self.loop))
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
         if self._refused:
             return
-        self._received += len(data)
         if self._received > (HEAD_BYTES if self._in_head else MESSAGE_BYTES):
             self.refuse(
                 431, "headers-too-large", f"the headers have more than {HEAD_BYTES} bytes", HEAD_BYTES
             )
             return
+        self._chunk = len(data)
         HttpToolsProtocol.data_received(self, data)
+        self._received += self._chunk
 
     def on_message_begin(self) -> None:
         """A request has begun."""
         HttpToolsProtocol.on_message_begin(self)
-        self._in_head, self._begun, self._received = True, True, 0
+        self._in_head, self._begun, self._received = True, True, -self._chunk
         if self.waiting_since is None:
             self.waiting_since = self.loop.time()
 
@@ -70,7 +74,7 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """It is complete."""
         self.waiting_since = None
-        self._begun, self._received = False, 0
+        self._begun, self._received = False, -self._chunk
         HttpToolsProtocol.on_message_complete(self)
 
     def pause_writing(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -162,6 +162,13 @@ def path_of(operation: Operation, **names: str) -> str:
     for name, value in {**known, **names}.items():
         path = path.replace("{" + name + "}", value)
     return path
+
+
+async def eventually(condition: Callable[[], bool], within: float = 15.0) -> None:
+    """Wait until the condition holds."""
+    async with asyncio.timeout(within):
+        while not condition():  # noqa: ASYNC110 - what is waited for has no event
+            await asyncio.sleep(0.01)
 
 
 class Stream:

@@ -1,4 +1,4 @@
-"""What must not get in: a problem document names the member and the limit, nothing is stored, the server goes on.
+"""What must not get in: a problem names the member and the limit, nothing is stored, the server goes on.
 
 Two attempts are logged because the specification says so: a write without a revision, and one that the gate
 refuses.
@@ -23,7 +23,7 @@ def write(**members: Any) -> dict[str, Any]:
 def nested(depth: int) -> str:
     """A command that is so deep: the value stands in an object in an array in an object."""
     value = "[" * (depth - 3) + "]" * (depth - 3)
-    return '{"writes":[{"key":"k","revision":1,"value":%s}]}' % value
+    return f'{{"writes":[{{"key":"k","revision":1,"value":{value}}}]}}'
 
 
 async def refused(server: Driven, body: Any, *, path: str = WRITES, who: str = "planner") -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """HTTP itself: methods, headers, media types, query parameters. Errors are problem documents, never a 500."""
 
+from typing import Any
+
 import pytest
 
 from blackboard.messages.operations import BY_NAME
@@ -205,12 +207,12 @@ async def test_a_body_that_says_it_is_too_large_is_refused_unread() -> None:
     async with driven(command_bytes=1000) as server:
         token = server.tokens["planner"]
 
-        async def never() -> dict[str, object]:
+        async def never() -> Any:
             raise AssertionError("the body was read")
 
-        told: list[dict[str, object]] = []
+        told: list[Any] = []
 
-        async def send(message: dict[str, object]) -> None:
+        async def send(message: Any) -> None:
             told.append(message)
 
         headers = [(b"authorization", f"Bearer {token}".encode()), (b"content-length", b"1001")]
@@ -236,10 +238,10 @@ async def test_a_client_that_leaves_in_the_middle_of_its_body_leaves_no_trace(se
         {"type": "http.disconnect"},
     ]
 
-    async def receive() -> dict[str, object]:
+    async def receive() -> Any:
         return parts.pop(0)
 
-    async def send(message: object) -> None:
+    async def send(message: Any) -> None:
         told.append(message)
 
     headers = [(b"authorization", f"Bearer {server.tokens['planner']}".encode())]
@@ -263,12 +265,12 @@ async def test_every_error_says_what_it_is_and_may_not_be_stored(server: Driven)
 
 
 async def test_a_websocket_is_closed(server: Driven) -> None:
-    told: list[dict[str, object]] = []
+    told: list[Any] = []
 
-    async def receive() -> dict[str, object]:
+    async def receive() -> Any:
         return {"type": "websocket.connect"}
 
-    async def send(message: dict[str, object]) -> None:
+    async def send(message: Any) -> None:
         told.append(message)
 
     await server.app({"type": "websocket", "path": "/v1/boards"}, receive, send)
