@@ -71,6 +71,7 @@ def build(
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Make the click command out of its own and its shared options."""
     names = {option.name for option in _parameters(shared)}
+    assert names.isdisjoint(option.name for option in _parameters(options)), name
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         def call(**given: Any) -> Any:

@@ -174,6 +174,7 @@ def test_the_log_is_filtered_and_bounded_and_one_document_a_line(cli: Cli, board
     assert len(cli("log", *board, "--kind", "entry.written", "--limit", "2").lines) == 2
     assert len(cli("log", *board, "--after", "3").lines) == 1
     assert len(cli("log", *board, "--by", "executor", "--key", "a").lines) == 3
+    assert cli("log", *board, "--by", "nobody").lines == []
 
 
 def test_following_shows_what_there_is_and_then_what_comes(cli: Cli, board: Where) -> None:

@@ -25,7 +25,7 @@ _AFTER = click.option(
 )
 _FILTERS: tuple[Callable[..., Any], ...] = (
     click.option("--kind", metavar="KIND", help="Only events of this kind, as write.rejected."),
-    click.option("--by", "agent", metavar="AGENT", help="Only what this agent did."),
+    click.option("--by", metavar="AGENT", help="Only what this agent did."),
     click.option("--key", metavar="KEY", help="Only writes of this key."),
 )
 
@@ -37,12 +37,12 @@ _FILTERS: tuple[Callable[..., Any], ...] = (
     *_FILTERS,
     acts=READERS,
 )
-async def log(session: Session, *, after: int, limit: int | None, **filters: Any) -> None:
+async def log(session: Session, *, after: int, limit: int | None, by: str | None, **filters: Any) -> None:
     """Print the board's log, oldest first; with --json one document a line."""
     left = limit
     async with looking(session) as board:
         while left is None or left > 0:
-            page = await board.events(after=after, limit=min(left or _PAGE, _PAGE), **filters)
+            page = await board.events(after=after, limit=min(left or _PAGE, _PAGE), agent=by, **filters)
             for event in page.events:
                 show(session, event)
             if page.next is None:
