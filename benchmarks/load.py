@@ -13,16 +13,13 @@ import contextlib
 import sys
 import time
 from collections import Counter
+from functools import partial
 
 import msgspec
 from msgspec import Struct
 
 from benchmarks.logs import value
-
-try:
-    from uvloop import new_event_loop
-except ImportError:  # absent on some platforms
-    from asyncio import new_event_loop
+from benchmarks.run import runner
 
 OPEN_SECONDS = 20
 DRAIN_SECONDS = 20
@@ -51,7 +48,7 @@ class Turn(Struct):
 
 
 class Outcome(Struct):
-    """What came of a turn. Only answers with status 200 are counted as requests; latencies in microseconds."""
+    """What came of a turn. Only answers with status 200 count as requests; latencies in microseconds."""
 
     requests: int
     writes: int
@@ -119,6 +116,10 @@ class Client(asyncio.Protocol):
         self._load.rest()
 
 
+def _same(client: Client) -> Client:
+    return client
+
+
 def _body(keys: list[str], turn: int) -> bytes:
     """A batch that writes these keys; only the revisions are still to be filled in."""
     task = msgspec.json.encode(value(turn)).replace(b"%", b"%%")
@@ -142,9 +143,8 @@ class Load:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(OPEN_SECONDS):
             for agent in plan.agents:
-                _, client = await loop.create_connection(
-                    lambda agent=agent: Client(plan, agent, self), plan.host, plan.port
-                )
+                client = Client(plan, agent, self)
+                await loop.create_connection(partial(_same, client), plan.host, plan.port)
                 self._clients.append(client)
 
     def rest(self) -> None:
@@ -201,5 +201,5 @@ def _say(what: object) -> None:
 
 
 if __name__ == "__main__":
-    with asyncio.Runner(loop_factory=new_event_loop) as loops:
+    with runner() as loops:
         loops.run(main())

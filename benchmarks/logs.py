@@ -62,7 +62,12 @@ def key_name(index: int) -> str:
 
 def value(turn: int) -> dict[str, str | int]:
     """A task as agents keep it: its event's body has about 300 bytes."""
-    return {"note": NOTES[turn % 3], "owner": f"team-{turn % 7}", "points": turn % 13, "status": STATUSES[turn % 4]}
+    return {
+        "note": NOTES[turn % 3],
+        "owner": f"team-{turn % 7}",
+        "points": turn % 13,
+        "status": STATUSES[turn % 4],
+    }
 
 
 def write(key: str, revision: int) -> ask.WriteBatch:
@@ -81,8 +86,8 @@ class Built(NamedTuple):
     tip: Tip
 
 
-def build(spec: Spec, board: str = BOARD) -> Iterator[Built]:
-    """The log of `spec`, slice by slice."""
+def build(spec: Spec, board: str = BOARD, size: int = SLICE) -> Iterator[Built]:
+    """The log of `spec`, in slices of about `size` events."""
     tip = GENESIS
     rows: list[Row] = []
     events: list[Event] = []
@@ -90,7 +95,7 @@ def build(spec: Spec, board: str = BOARD) -> Iterator[Built]:
         events += number(command, drafts, tip.seq, recorded_at=_now())
         sealed, tip = seal(board, tip, command, drafts, salts=salts(len(drafts)), now=_now())
         rows += sealed
-        if len(rows) >= SLICE:
+        if len(rows) >= size:
             yield Built(rows, events, tip)
             rows, events = [], []
     if rows:

@@ -6,12 +6,13 @@ import asyncio
 import itertools
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks.logs import Spec
 from benchmarks.sizes import Sizes
+from benchmarks.stores import make_file
 
 T = TypeVar("T")
 
@@ -24,7 +25,7 @@ class Run:
         self.place = place
         self._quiet = quiet
         self._numbers = itertools.count(1)
-        self._files: dict[tuple[Spec, int], Path] = {}
+        self._files: dict[Spec, Path] = {}
 
     def fresh(self, name: str) -> Path:
         """A path that nobody has used."""
@@ -36,21 +37,19 @@ class Run:
             sys.stderr.write(f"bench: {text}\n")
             sys.stderr.flush()
 
-    def file(self, spec: Spec, tail: int = 0) -> Path:
-        """A database that holds the log of `spec` with a snapshot `tail` events before its end.
+    def file(self, spec: Spec, tails: Sequence[int] = ()) -> Path:
+        """A database with the log of `spec`, and for each tail a snapshot so many events before its end.
 
-        Made when it is first asked for. Whoever appends to it, or removes it, must be the last to use it.
+        Made when it is first asked for. Whoever appends to it must be the last to use it.
         """
-        from benchmarks.stores import make_file  # noqa: PLC0415 - needs the store, which not every row does
-
-        if (spec, tail) not in self._files:
+        if spec not in self._files:
             path = self.fresh("log")
             begun = time.perf_counter()
             self.say(f"building a log: {spec.writes:,} writes of {spec.keys:,} keys by {spec.agents} ...")
-            self.await_(make_file(path, spec, tail))
+            self.await_(make_file(path, spec, tails))
             self.say(f"built in {time.perf_counter() - begun:.0f} s, {path.stat().st_size >> 20} MiB")
-            self._files[spec, tail] = path
-        return self._files[spec, tail]
+            self._files[spec] = path
+        return self._files[spec]
 
     def await_(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` to its end on a loop of the kind that the service runs on."""
@@ -65,7 +64,7 @@ def runner() -> asyncio.Runner:
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
-        import uvloop  # noqa: PLC0415 - absent on some platforms
+        import uvloop  # absent on some platforms
     except ImportError:
         return None
     factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop

@@ -154,5 +154,6 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def environment() -> dict[str, str]:
-    """The caller's environment without settings of its own."""
-    return {name: text for name, text in os.environ.items() if not name.startswith("BLACKBOARD_")}
+    """The caller's environment without settings of its own; what runs is the checkout beside this file."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("BLACKBOARD_")}
+    return kept | {"PYTHONPATH": str(ROOT)}

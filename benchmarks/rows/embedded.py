@@ -1,4 +1,7 @@
-"""A gated write through the embedded client, as an agent author makes it, against a bare durable insert."""
+"""A gated write through the embedded client, as an agent author makes it, against a bare durable insert.
+
+The caller's loop is plain asyncio, which is what most agents run on.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ import blackboard
 from benchmarks import rawlog
 from benchmarks.figures import FULL, Figure, Target, rates
 from benchmarks.harness import Clock, Sample, paired
-from benchmarks.logs import BOARD, Spec, agent_name, build
-from benchmarks.run import Run, runner, slices
+from benchmarks.logs import BOARD, Spec, build
+from benchmarks.run import Run, slices
 from benchmarks.stores import settings
-from benchmarks.writers import Writers
+from benchmarks.writers import Next, Writers
 from blackboard.client import Board
 
 RAW = "raw sqlite3, one row a commit"
@@ -33,7 +36,7 @@ def _figure(run: Run, agents: int, target: Target | None) -> Figure:
     raw = rawlog.RawLog(run.fresh("raw"))
     count = run.sizes.singles
     rows = (row for built in build(Spec(count * (run.sizes.rounds + 1), 500, 4)) for row in built.rows)
-    with runner() as loops:
+    with asyncio.Runner() as loops:
         writing = Embedded(f"sqlite:///{run.fresh('embedded')}", spec)
         loops.run(writing.open())
         try:
@@ -82,7 +85,7 @@ class Embedded:
                 await asyncio.gather(*(self._agent(index, todo) for index in range(len(self._boards))))
         return clock.sample(share * len(self._boards))
 
-    async def _agent(self, index: int, todo: list[list]) -> None:
+    async def _agent(self, index: int, todo: list[list[Next]]) -> None:
         board = self._boards[index]
         for turn in todo:
             one = turn[index]
@@ -90,6 +93,3 @@ class Embedded:
 
     async def close(self) -> None:
         await self._stack.aclose()
-
-
-__all__ = ["Embedded", "agent_name", "embedded"]

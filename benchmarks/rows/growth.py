@@ -8,12 +8,13 @@ in memory (prepare, decide, fold, seal, reply) over a store that keeps nothing: 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from benchmarks.figures import FULL, MEMORY, Figure, Target, costs
 from benchmarks.harness import Clock, Sample, paired
-from benchmarks.logs import BOARD, Spec, agent_name, fold, principal, write
+from benchmarks.logs import BOARD, Spec, fold, principal, write
 from benchmarks.rows.embedded import Embedded
 from benchmarks.run import Run, runner
 from benchmarks.stores import NullStore, settings
@@ -31,7 +32,7 @@ TOGETHER = 32
 
 
 class Axis(NamedTuple):
-    """What grows from `small` to `large`; `active` agents write, the others hold their views and are quiet."""
+    """What grows from `small` to `large`; `active` agents write, the others hold views and are quiet."""
 
     name: str
     what: str
@@ -47,7 +48,9 @@ def axes(run: Run) -> list[Axis]:
     few = sizes.small_keys
     middle = max(middle, keys)
     return [
-        Axis("log", f"log of {sizes.small_log:,} → {log:,} events", Spec(sizes.small_log, few), Spec(log, few)),
+        Axis(
+            "log", f"log of {sizes.small_log:,} → {log:,} events", Spec(sizes.small_log, few), Spec(log, few)
+        ),
         Axis("keys", f"board of {few:,} → {keys:,} keys", Spec(middle, few), Spec(middle, keys)),
         Axis(
             "agents",
@@ -88,6 +91,11 @@ def _everything(run: Run) -> Axis:
 def large_spec(run: Run) -> Spec:
     """The largest board of a run; opening is measured on it, too."""
     return Spec(run.sizes.log, run.sizes.keys, run.sizes.agents, run.sizes.agents)
+
+
+def tails(run: Run) -> tuple[int, int]:
+    """How far behind the end a snapshot stands: half the interval between two, which is the mean, and all."""
+    return run.sizes.tail, 2 * run.sizes.tail - 1
 
 
 def _gate(run: Run, axis: Axis) -> Figure:
@@ -152,7 +160,7 @@ class Gate:
         return one.agent, future
 
     async def cycles(self, count: int) -> Sample:
-        """So many times: a compaction, a write that is refused for it, the read that repairs it, the write."""
+        """So often: a compaction, a write that is refused for it, the read that repairs it, the write."""
         who = self._principals[0]
         count = max(count // 8, 1)
         with Clock() as clock:
@@ -164,24 +172,27 @@ class Gate:
         one, call = self._writers.next(), Call(seen=self._seen[0])
         command = write(one.key, one.revision)
         await self._service.execute(BOARD, who, ask.Compact(cause="summary"), call)
-        try:
+        with contextlib.suppress(WriteRejected):
             await self._service.execute(BOARD, who, command, call)
-        except WriteRejected:
-            pass
         await self._service.execute(BOARD, who, ask.Read(keys=[one.key]), call)
         self._seen[0] = (await self._service.execute(BOARD, who, command, call)).head
 
 
 def _embedded(run: Run, axis: Axis) -> Figure:
-    large, small = run.file(axis.large, run.sizes.tail), run.file(axis.small)
+    large, small = run.file(axis.large, tails(run)), run.file(axis.small)
     count = max(run.sizes.singles // 5, 1)
     with runner() as loops:
-        sides = [Embedded(f"sqlite:///{path}", spec, 1) for path, spec in ((large, axis.large), (small, axis.small))]
+        sides = [
+            Embedded(f"sqlite:///{path}", spec, 1)
+            for path, spec in ((large, axis.large), (small, axis.small))
+        ]
         try:
             for side in sides:
                 loops.run(side.open())
             pairs = paired(
-                lambda: loops.run(sides[0].write(count)), lambda: loops.run(sides[1].write(count)), run.sizes.rounds
+                lambda: loops.run(sides[0].write(count)),
+                lambda: loops.run(sides[1].write(count)),
+                run.sizes.rounds,
             )
         finally:
             for side in sides:
