@@ -92,27 +92,27 @@ class World:
     # -- one command
 
     def send(
-        self, principal: Principal, command: ask.Command, *, seen: int | None = None, key: str | None = None
+        self, principal: Principal, command: ask.Command, *, seen: int | None = None, once: str | None = None
     ) -> Any:
         """Execute the command; raise what its sender would see raised."""
-        answer = self.answer(principal, command, seen=seen, key=key)
+        answer = self.answer(principal, command, seen=seen, once=once)
         if isinstance(answer, BlackboardError):
             raise answer
         return answer
 
     def answer(
-        self, principal: Principal, command: ask.Command, *, seen: int | None = None, key: str | None = None
+        self, principal: Principal, command: ask.Command, *, seen: int | None = None, once: str | None = None
     ) -> say.Reply | BlackboardError:
         """Execute the command; return the reply, or the error after which something was logged."""
         sent = _strictly(command, type(command))
         prepared = prepare(sent, agent=principal.agent)
-        call = Call(seen=seen, idempotency_key=key)
-        if key is not None and (earlier := self._bound.get((principal.actor, key))):
+        call = Call(seen=seen, idempotency_key=once)
+        if once is not None and (earlier := self._bound.get((principal.actor, once))):
             wanted = outcome_needs(self.board, prepared, earlier)
             return outcome(self.board, principal, prepared, call, earlier, fetched=self._fetch(wanted))
         fetched = self._fetch(needs(self.board, principal, prepared))
         decision = decide(self.board, NAME, principal, prepared, fetched, auto_open=self.auto_open)
-        self._append(principal, prepared, decision.drafts, key)
+        self._append(principal, prepared, decision.drafts, once)
         return complete(self.board, principal, prepared, call, decision)
 
     def _fetch(self, wanted: Iterable[Need]) -> Fetched:
@@ -128,13 +128,13 @@ class World:
                 return event
         return None
 
-    def _append(self, principal: Principal, prepared: Prepared, drafts: list[Any], key: str | None) -> None:
+    def _append(self, principal: Principal, prepared: Prepared, drafts: list[Any], once: str | None) -> None:
         if not drafts:
             return
         self._commands += 1
         command = Command(
             principal.actor,
-            key or f"c{self._commands}",
+            once or f"c{self._commands}",
             prepared.canonical,
             getattr(prepared.command, "turn", None),
         )
@@ -146,8 +146,8 @@ class World:
         rows, self._tip = seal(NAME, self._tip, command, drafts, salts=salts, now=now)
         self.events += events
         self.rows += rows
-        if key is not None:
-            self._bound[principal.actor, key] = events
+        if once is not None:
+            self._bound[principal.actor, once] = events
 
     # -- what a test looks at
 
@@ -203,18 +203,18 @@ class Actor:
         self.principal = principal
         self.name = principal.name
 
-    def sends(self, command: ask.Command, *, seen: int | None = None, key: str | None = None) -> Any:
-        return self.world.send(self.principal, command, seen=seen, key=key)
+    def sends(self, command: ask.Command, *, seen: int | None = None, once: str | None = None) -> Any:
+        return self.world.send(self.principal, command, seen=seen, once=once)
 
 
 class Agent(Actor):
-    """One agent. `turn`, `seen` and `key` travel with any of its commands."""
+    """One agent. `turn`, `seen` and `once` (an idempotency key) travel with any of its commands."""
 
     def _sends(self, command: ask.Command, options: Mapping[str, Any]) -> Any:
         turn = options.get("turn")
         if turn is not None:
             command = msgspec.structs.replace(command, turn=turn)
-        return self.sends(command, seen=options.get("seen"), key=options.get("key"))
+        return self.sends(command, seen=options.get("seen"), once=options.get("once"))
 
     def reads(self, *keys: str, **options: Any) -> say.ReadReply:
         return cast(say.ReadReply, self._sends(ask.Read(keys=list(keys)), options))
@@ -256,7 +256,7 @@ class Agent(Actor):
 
     def compacts(self, base_seq: int | None = None, **options: Any) -> say.CompactReply:
         travel: dict[str, Any] = {
-            name: options.pop(name) for name in ("turn", "seen", "key") if name in options
+            name: options.pop(name) for name in ("turn", "seen", "once") if name in options
         }
         return cast(say.CompactReply, self._sends(ask.Compact(base_seq=base_seq, **options), travel))
 

@@ -211,6 +211,6 @@ def test_deleting_takes_no_value(world: World) -> None:
 
 def test_one_commands_events_are_consecutive_and_share_its_id(worlds: Worlds) -> None:
     world = worlds()
-    world.agent("a").writes_many(write("x", 2), write("y", 3), key="mine")
+    world.agent("a").writes_many(write("x", 2), write("y", 3), once="mine")
     assert [event.command_id for event in world.events[1:]] == ["mine"] * 3
     assert [event.first for event in world.events[1:]] == [True, False, False]

@@ -270,9 +270,9 @@ def test_a_rejected_write_is_nothing(world: World) -> None:
     assert raised(caught.value) == []
     peer = world.agent("b")
     peer.updates("k")
-    with pytest.raises(RevisionNotAdvancing) as caught:
+    with pytest.raises(RevisionNotAdvancing) as stale:
         agent.writes("k", 4)
-    assert raised(caught.value) == ["revision-break"]
+    assert raised(stale.value) == ["revision-break"]
 
 
 # -- confidence-inflation
