@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator, Coroutine
 from typing import Any, Final, NamedTuple, TypeVar, cast, get_args
 
 import msgspec
-from msgspec import Struct
 
 from blackboard import canonical
 from blackboard.client.problems import document, restore
@@ -21,8 +20,9 @@ from blackboard.client.transport import BODY_DEPTH, Request, encode
 from blackboard.errors import BlackboardError, NotAllowed, Unavailable
 from blackboard.messages.commands import Query, TokenCommand
 from blackboard.messages.operations import BY_NAME
-from blackboard.messages.principal import Principal
-from blackboard.messages.replies import EventView
+from blackboard.messages.prepare import Prepared, prepare
+from blackboard.messages.principal import Call, Principal
+from blackboard.messages.replies import EventView, Reply
 from blackboard.service import CaughtUp, Service, event_view
 from blackboard.service.runtime import Runtime
 
@@ -54,9 +54,10 @@ class EmbeddedTransport:
     async def send(self, request: Request) -> Any:
         """See `Transport.send`."""
         self._check_usable()
-        answer = await self._in_loop(self._answer(request))
-        if isinstance(answer, _Refused):
-            raise restore(answer.document) from answer.cause
+        try:
+            answer = await self._answer(request)
+        except BlackboardError as error:
+            raise restore(document(error)) from error.__cause__
         return _DECODERS[request.operation.name].decode(answer)
 
     async def follow(self, board: str, after: int) -> AsyncGenerator[EventView, None]:
@@ -88,23 +89,25 @@ class EmbeddedTransport:
         if not self._hold.alive:
             raise RuntimeError("this board is closed; connect again")
 
-    async def _answer(self, request: Request) -> bytes | _Refused:
-        """Runs in the loop of the database."""
-        try:
-            return _encode(await self._ask(request))
-        except BlackboardError as error:
-            return _Refused(document(error), error.__cause__)
-
-    async def _ask(self, request: Request) -> Struct:
-        kind, service = request.operation.message, self.runtime.service
-        limit = service.limits.command_bytes
-        message: Any = canonical.decode(encode(request.message), kind, max_bytes=limit, depth=BODY_DEPTH)
+    async def _answer(self, request: Request) -> bytes:
+        kind, limits = request.operation.message, self.runtime.service.limits
+        raw = encode(request.message)
+        message: Any = canonical.decode(raw, kind, max_bytes=limits.command_bytes, depth=BODY_DEPTH)
         if kind in _TOKENS:
             raise NotAllowed("tokens belong to a server; an embedded board has none: connect to the server")
         if kind in _QUERIES:
-            answer = await service.query(request.board, self._principal, message, request.call)
-            return cast(Struct, answer)
-        return await service.execute(cast(str, request.board), self._principal, message, request.call)
+            return await self._in_loop(self._query(request, message))
+        prepared = prepare(message, agent=self._principal.agent, limits=limits)
+        return _encode(await self._execute(cast(str, request.board), prepared, request.call))
+
+    async def _query(self, request: Request, query: Query) -> bytes:
+        """Runs in the loop of the database, where what an answer is made of stands still."""
+        return _encode(await self.runtime.service.query(request.board, self._principal, query, request.call))
+
+    async def _execute(self, board: str, command: Prepared, call: Call) -> Reply:
+        if asyncio.get_running_loop() is self.runtime.loop:
+            return await self.runtime.service.execute(board, self._principal, command, call)
+        return await self.runtime.execute(board, self._principal, command, call)
 
     async def _in_loop(self, work: Coroutine[Any, Any, T]) -> T:
         if asyncio.get_running_loop() is self.runtime.loop:

@@ -51,11 +51,11 @@ class SyncBoard(SyncSession):
         return self._run(self._board.read(key, turn=turn))
 
     def read_many(self, keys: Iterable[str], *, turn: int | None = None) -> ReadReply:
-        """Read several keys in one recorded read; `entries` are in the order of `keys`."""
+        """Read several keys in one recorded read; `entries` are in the order of `keys`, each key once."""
         return self._run(self._board.read_many(keys, turn=turn))
 
     def read_all(self, *, turn: int | None = None) -> ReadReply:
-        """The full re-read, page by page: every live entry of the agent's prefix.
+        """The full re-read, page by page: every entry under the agent's prefix, tombstones too.
 
         The pages come back as one reply; what any of them told is in it.
         """
