@@ -15,6 +15,7 @@ from blackboard import canonical
 from blackboard.errors import BlackboardError, IdempotencyKeyReused, RateLimited
 from blackboard.events.envelope import Command, Draft, Event, Row, Tip, number, seal, unseal
 from blackboard.events.kinds import BoardRead, SignalRaised, WriteRejected
+from blackboard.gate.case import Need
 from blackboard.gate.decide import complete, decide, needs
 from blackboard.gate.decision import Decision
 from blackboard.gate.outcome import outcome, outcome_needs
@@ -82,7 +83,7 @@ class Attempt:
         self._decided: list[_Decided] = []
         self._earlier: dict[tuple[str, str], list[Row]] = {}
         self._rereads = 0
-        self._fetcher = Fetcher(context, name)
+        self._fetcher: Fetcher | None = None
         self.start = self.tip = tip
         self.answers: list[tuple[Pending, Answer]] = []
         self.bound: set[tuple[str, str]] = set()
@@ -157,7 +158,7 @@ class Attempt:
     async def _outcome(self, pending: Pending, events: Sequence[Event]) -> Answer:
         board, prepared = self._board, pending.prepared
         needed = outcome_needs(board, prepared, events)
-        fetched = await self._fetcher.fetch(needed, board, (), self.events) if needed else {}
+        fetched = await self._fetch(needed, ()) if needed else {}
         return outcome(board, pending.principal, prepared, pending.call, events, fetched=fetched)
 
     def _fault(self) -> BlackboardError:
@@ -170,7 +171,7 @@ class Attempt:
         board, principal, prepared = self._board, pending.principal, pending.prepared
         try:
             needed = needs(board, principal, prepared)
-            fetched = await self._fetcher.fetch(needed, board, batch[index:], self.events) if needed else {}
+            fetched = await self._fetch(needed, batch[index:]) if needed else {}
             decision = decide(
                 board, self._name, principal, prepared, fetched, auto_open=self._context.auto_open
             )
@@ -181,6 +182,11 @@ class Attempt:
             log.exception("board %s: deciding %s failed", self._name, type(prepared.command).__name__)
             return self._fault()
         return decision
+
+    async def _fetch(self, needed: Sequence[Need], rest: Sequence[Pending]) -> dict[Need, Event | None]:
+        if self._fetcher is None:
+            self._fetcher = Fetcher(self._context, self._name)
+        return await self._fetcher.fetch(needed, self._board, rest, self.events)
 
     def _throttle(self, pending: Pending, decision: Decision) -> None:
         """Let a refusal through to the log only at the rate allowed; nothing is folded before."""

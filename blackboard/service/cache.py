@@ -7,6 +7,7 @@ evicted one is loaded again as it was.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 
 from blackboard import canonical
@@ -36,11 +37,10 @@ class Cache:
             canonical.check_identifier(name, member="board", max_bytes=BOARD_NAME_BYTES)
             self._context.metrics.cache_misses += 1
             live = self._boards[name] = LiveBoard(self._context, name, self.release)
-        loop = asyncio.get_running_loop()
-        live.used = loop.time()
+            self._context.metrics.live_boards = len(self._boards)
+        live.used = time.monotonic()
         if self._sweep is None:
-            self._sweep = loop.call_later(self._pace, self._evict_idle)
-        self._context.metrics.live_boards = len(self._boards)
+            self._sweep = asyncio.get_running_loop().call_later(self._pace, self._evict_idle)
         return live
 
     def all(self) -> list[LiveBoard]:
@@ -61,19 +61,20 @@ class Cache:
         """A board has finished its work: one that does not exist is no reason to forget one that does."""
         if not live.opened and not live.busy and self._boards.get(live.name) is live:
             del self._boards[live.name]
-        self._shrink()
-        self._context.metrics.live_boards = len(self._boards)
+            self._context.metrics.live_boards = len(self._boards)
+        if len(self._boards) > self._context.settings.live_boards:
+            self._shrink()
 
     def _shrink(self) -> None:
         surplus = len(self._boards) - self._context.settings.live_boards
-        if surplus > 0:
-            self._evict([live for live in self._boards.values() if not live.busy][:surplus])
+        self._evict([live for live in self._boards.values() if not live.busy][:surplus])
 
     def _evict_idle(self) -> None:
-        loop = asyncio.get_running_loop()
-        before = loop.time() - self._context.settings.idle_board_seconds
+        before = time.monotonic() - self._context.settings.idle_board_seconds
         self._evict([live for live in self._boards.values() if live.used <= before and not live.busy])
-        self._sweep = loop.call_later(self._pace, self._evict_idle) if self._boards else None
+        self._sweep = None
+        if self._boards:
+            self._sweep = asyncio.get_running_loop().call_later(self._pace, self._evict_idle)
 
     def _evict(self, boards: list[LiveBoard]) -> None:
         for live in boards:

@@ -57,6 +57,8 @@ class Feed:
 
     def _reach(self, head: int) -> None:
         self.head = max(self.head, head)
+        if not self.followers:
+            return
         if self._ring and self._ring[-1].seq != self.head:
             self._ring.clear()
         self._wake()

@@ -31,7 +31,7 @@ class _Question(NamedTuple):
 
 
 class LiveBoard:
-    """One board of a service. `used` is the loop's time of its last use."""
+    """One board of a service. `used` is when it was last used, by the monotonic clock."""
 
     __slots__ = ("_batch", "_pending", "_questions", "_task", "_when_idle", "used", "working")
 
@@ -100,7 +100,8 @@ class LiveBoard:
                     self._take()
                     self._pending.extendleft(reversed(await commit(self.working, self._batch)))
                     self._batch.clear()
-                await self.working.save_when_due()
+                if self.working.due:
+                    await self.working.save()
         except Exception:
             log.exception("board %s: its task failed", self.name)
         finally:

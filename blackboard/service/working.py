@@ -83,14 +83,18 @@ class WorkingBoard:
         if rows:
             self.feed.publish(rows)
 
-    async def save_when_due(self) -> None:
-        """Begin a snapshot where enough has happened since the last one.
+    @property
+    def due(self) -> bool:
+        """Whether enough has happened since the last snapshot for another one."""
+        enough = self.tip.seq - self._snapshot_seq >= self.context.settings.snapshot_every
+        return enough and self.board is not None and self._saving is None
+
+    async def save(self) -> None:
+        """Begin a snapshot of a committed board.
 
         Returns when the board's state is captured; encoding and storing go on beside later commits.
         """
-        due = self.tip.seq - self._snapshot_seq >= self.context.settings.snapshot_every
-        if self.board is None or not due or self._saving is not None:
-            return
+        assert self.board is not None
         self._snapshot_seq = self.tip.seq
         self._saving = asyncio.create_task(self._save(self.board, self.tip))
         await asyncio.sleep(0)  # the task's first step captures; it comes before this returns
