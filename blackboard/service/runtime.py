@@ -249,6 +249,7 @@ class _Host:
         self._stop = asyncio.Event()
         try:
             store = await open_store(self._url, self._settings)
+            store.commits_in_loop = True  # this loop serves one database, which commits one batch at a time
         except Exception as error:  # noqa: BLE001 - raised where it was asked for, in `acquire`
             self.stopping = True
             self.opened.set_exception(error)

@@ -61,6 +61,10 @@ class Store(Protocol):
 
     url: str
 
+    commits_in_loop: bool
+    """Whether `append` may hold up the event loop while it commits, where that is faster. False unless the
+    owner of a loop that has nothing else to do says so."""
+
     async def append(self, rows: Sequence[Row]) -> None:
         """Append the rows of one board, which continue its tip, in one commit; no rows: do nothing.
 

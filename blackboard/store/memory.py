@@ -23,6 +23,8 @@ SCAN_ROWS = 1_000
 class MemoryStore:
     """See `contract.Store`. Everything is gone with the last reference."""
 
+    commits_in_loop = False
+
     def __init__(self, url: str = "memory://") -> None:
         self.url = url
         self._closed = False

@@ -12,10 +12,12 @@ from blackboard.store import open_store
 from blackboard.store.contract import Store
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "sqlite-in-loop"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     """An empty store of each kind."""
-    url = {"memory": "memory://", "sqlite": f"sqlite:///{tmp_path / 'board.db'}"}[request.param]
+    kind: str = request.param
+    url = "memory://" if kind == "memory" else f"sqlite:///{tmp_path / 'board.db'}"
     opened = await open_store(url, Settings())
+    opened.commits_in_loop = kind == "sqlite-in-loop"
     yield opened
     await opened.close()

@@ -49,6 +49,7 @@ class LogStore:
 
     def __init__(self) -> None:
         self.url = "memory://test"
+        self.commits_in_loop = False
         self.logs: dict[str, list[Row]] = defaultdict(list)
         self.appends: list[int] = []
         self.appending = 0

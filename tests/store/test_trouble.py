@@ -158,6 +158,22 @@ async def test_a_commit_survives_the_callers_cancellation(
     assert len(await everything(store)) == 5 + number
 
 
+async def test_a_commit_in_the_loop_never_comes_between_what_the_thread_does(store: SqliteStore) -> None:
+    log, _ = await filled(store, 3)
+    store.commits_in_loop = True
+
+    def change_nothing(connection: sqlite3.Connection) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        time.sleep(0.05)
+        connection.execute("ROLLBACK")
+
+    under_way = asyncio.create_task(store._writing.run(change_nothing))
+    await asyncio.sleep(0.01)
+    await store.append(log.writes(1))
+    assert under_way.done()
+    assert len(await everything(store)) == 5
+
+
 async def test_reads_do_not_wait_for_the_commit_in_flight(store: SqliteStore, path: Path) -> None:
     log, rows = await filled(store, 3)
     intruder = sqlite3.connect(path, isolation_level=None)

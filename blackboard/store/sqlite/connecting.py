@@ -33,6 +33,7 @@ def connect(path: Path, durability: Durability, *, read_only: bool) -> sqlite3.C
         timeout=BUSY_SECONDS,
         isolation_level=None,
         cached_statements=CACHED_STATEMENTS,
+        check_same_thread=False,  # one thread at a time uses it: see `driver.Lane.run_here`
     )
     try:
         if not read_only:

@@ -31,13 +31,32 @@ class Driver(aiosqlite.Connection):
         super().__init__(connector, iter_chunk_size=1)
         self._thread.daemon = True  # a forgotten close must not hang the interpreter
         self.broken = False
+        self._asked = self._done = 0  # each counted by one thread alone
 
     async def run(
         self, function: Callable[Concatenate[sqlite3.Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Call `function(connection, ...)` in the thread. A cancelled caller does not stop it."""
         execute: Callable[..., Awaitable[T]] = self._execute
-        return await execute(self._guarded, function, *args, **kwargs)
+        self._asked += 1
+        return await execute(self._in_turn, function, *args, **kwargs)
+
+    @property
+    def idle(self) -> bool:
+        """Whether the thread has done everything that it was asked for."""
+        return self._asked == self._done
+
+    def run_here(
+        self, function: Callable[Concatenate[sqlite3.Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call `function(connection, ...)` in the caller's thread. The connection's own must be idle."""
+        return self._guarded(function, *args, **kwargs)
+
+    def _in_turn(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        try:
+            return self._guarded(function, *args, **kwargs)
+        finally:
+            self._done += 1
 
     def _guarded(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         try:
@@ -71,6 +90,22 @@ class Lane:
         Raises what `faults.translated` makes of the driver's errors, and `sqlite3.IntegrityError`.
         """
         return await self._run(self._doing, function, *args, **kwargs)
+
+    async def run_here(
+        self, function: Callable[Concatenate[sqlite3.Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """The same, but in the caller's thread where the lane's own has nothing to do: no hop, and a loop
+        that stands still as long. For loops that have nothing else to do.
+        """
+        driver = self._driver
+        if driver is None or driver.broken or not driver.idle:
+            return await self._run(self._doing, function, *args, **kwargs)
+        try:
+            return driver.run_here(function, *args, **kwargs)
+        except sqlite3.IntegrityError:
+            raise
+        except DRIVER_ERRORS as error:
+            raise translated(error, self._path, self._doing) from error
 
     async def ask(self, function: Callable[[sqlite3.Connection], T]) -> T:
         """Call a function that writes nothing, whatever else the lane is for."""

@@ -36,6 +36,8 @@ SCAN_ROWS = 1_000
 class SqliteStore:
     """See `contract.Store`. `lock` None: read-only, beside the owner."""
 
+    commits_in_loop = False
+
     def __init__(self, path: Path, settings: Settings, lock: OwnerLock | None) -> None:
         self.url = f"sqlite:///{path}"
         self._path = path
@@ -58,7 +60,10 @@ class SqliteStore:
         if not rows:
             return
         try:
-            await self._write(self._appending.append, rows)
+            if self.commits_in_loop and self._lock is not None:
+                await self._writing.run_here(self._appending.append, rows)
+            else:
+                await self._write(self._appending.append, rows)
         except sqlite3.IntegrityError as error:
             violated = taken(error)
             if violated is None:
