@@ -32,11 +32,9 @@ class Judged(Struct, frozen=True):
     violations: list[kinds.Violation]
 
     @property
-    def code(self) -> str | None:
-        """The first violated rule in table order; None: accepted."""
-        if not self.violations:
-            return None
-        return min(self.violations, key=lambda violation: ORDER[violation.code]).code
+    def code(self) -> str:
+        """The first violated rule in table order, where any is."""
+        return min((violation.code for violation in self.violations), key=ORDER.__getitem__)
 
 
 def needed(board: Board, agent: AgentState, writes: tuple[PreparedWrite, ...]) -> list[Need]:
@@ -168,7 +166,6 @@ def refuse(
 ) -> Decision:
     """Nothing changes but the log: every violated rule, what was asked for, and the way on."""
     code = judged.code
-    assert code is not None
     remedy = find_remedy(asked.board, asked.agent, judged.violations, code)
     body = kinds.WriteRejected(
         code=code,

@@ -160,6 +160,16 @@ def test_the_replays_of_a_mixed_batch_do_not_count(world: World) -> None:
     assert world.state(agent).breadth.sizes == [1, 3]
 
 
+def test_a_rejection_that_tries_nothing_new_is_no_turn(worlds: Worlds) -> None:
+    world = worlds({"coordinator": "executor"})
+    agent, peer = world.agents("executor", "peer")
+    agent.writes("a", 1, "x")
+    proposal = peer.proposes(write("a", 1, "x")).proposal
+    with pytest.raises(WriteRejected, match="nothing is accepted unread"):
+        agent.accepts(proposal)
+    assert world.state(agent).breadth.sizes == [1]
+
+
 def test_turns_without_a_write_neither_count_nor_reset(world: World) -> None:
     agent = warmed(world, 4, 4, 4)
     assert fills(agent, 1, turn=1) == []
