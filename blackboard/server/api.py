@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable
 from time import perf_counter
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import msgspec
 
@@ -24,6 +24,7 @@ from blackboard.server import logs, request
 from blackboard.server.endpoint import Endpoint
 from blackboard.server.metrics import RequestCounts
 from blackboard.server.problems import Header, HttpProblem, Response, problem, unexpected
+from blackboard.server.readiness import Guarantees
 from blackboard.server.request import Head, Receive, Scope, Send
 from blackboard.server.routes import Found, Routes
 from blackboard.server.stream import Streams, Wanted
@@ -41,21 +42,24 @@ _NO_STORE: Final = (b"cache-control", b"no-store")
 _ELSEWHERE: Final = "none"
 
 
-class Api:
-    """Routes, decodes, authenticates, asks the service, encodes.
+class Watching(NamedTuple):
+    """What is learnt from requests and replies in passing."""
 
-    `off` are the boards seen with a policy that switches a leg of the guarantee off, and which.
-    """
+    counts: RequestCounts
+    guarantees: Guarantees
+
+
+class Api:
+    """Routes, decodes, authenticates, asks the service, encodes."""
 
     def __init__(
-        self, service: Service, tokens: Tokens, streams: Streams, counts: RequestCounts, limits: Limits
+        self, service: Service, tokens: Tokens, streams: Streams, watching: Watching, limits: Limits
     ) -> None:
         self._service = service
         self._tokens = tokens
         self._streams = streams
-        self._counts = counts
+        self._counts, self._guarantees = watching
         self._limits = limits
-        self.off: dict[str, list[str]] = {}
         self._routes = Routes((Endpoint(operation, limits) for operation in OPERATIONS), limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,7 +112,7 @@ class Api:
             await self._streams.serve(wanted, receive, send)
             return None
         reply = await self._ask(endpoint, board, principal, message, call)
-        self._watch(board, reply)
+        self._guarantees.see(board, reply)
         return _response(reply, principal, head)
 
     def _ask(
@@ -119,16 +123,6 @@ class Api:
         if endpoint.is_query:
             return self._service.query(board, principal, cast(ask.Query, message), call)
         return self._service.execute(cast(str, board), principal, cast(ask.Command, message), call)
-
-    def _watch(self, board: str | None, reply: msgspec.Struct) -> None:
-        """Remember which boards do not keep the whole guarantee: `/readyz` names them."""
-        guarantee = getattr(reply, "guarantee", None)
-        if guarantee is None or board is None:
-            return
-        if not guarantee.intact:
-            self.off[board] = guarantee.off
-        elif board in self.off:
-            del self.off[board]
 
 
 def raw_path(scope: Scope) -> bytes:

@@ -8,9 +8,10 @@ from collections.abc import Awaitable
 from starlette.types import ASGIApp
 
 from blackboard.config import Settings
-from blackboard.server.api import Api, raw_path
+from blackboard.server.api import Api, Watching, raw_path
 from blackboard.server.metrics import Exporter, RequestCounts
 from blackboard.server.pages import Pages, make_pages
+from blackboard.server.readiness import Guarantees, Readiness
 from blackboard.server.request import Receive, Scope, Send
 from blackboard.server.stream import Streams
 from blackboard.server.tokens import Tokens
@@ -30,12 +31,15 @@ class Application:
         self.tokens = Tokens(service.store)
         self.streams = Streams(service, self.tokens, settings)
         self.requests = RequestCounts()
-        self.api = Api(service, self.tokens, self.streams, self.requests, service.limits)
+        guarantees = Guarantees()
+        self.api = Api(
+            service, self.tokens, self.streams, Watching(self.requests, guarantees), service.limits
+        )
         self._told = Pages(
-            service.store,
             self.tokens,
             Exporter(service.metrics, self.requests),
-            self.api.off,
+            Readiness(service, guarantees),
+            durability=settings.durability,
             local=local,
         )
         self._pages: ASGIApp = make_pages(self._told)

@@ -1,14 +1,14 @@
 """What the server tells about itself: whether it lives, whether it is ready, what it counts, what it offers.
 
 These pages are not on the hot path and are served by Starlette. `/livez`, `/readyz`, `/openapi.json` and
-`/docs` need no token. `/metrics`, and the names of boards in `/readyz`, need an auditor's or operator's token
-wherever others than this machine's users can reach the server.
+`/docs` need no token. `/metrics`, and in `/readyz` the names of boards and the place of the database, need an
+auditor's or operator's token wherever others than this machine's users can reach the server.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import Any, Final
 
@@ -26,14 +26,17 @@ from blackboard.server import reference, request
 from blackboard.server.metrics import CONTENT_TYPE, Exporter
 from blackboard.server.openapi import document
 from blackboard.server.problems import HttpProblem, problem, unexpected
+from blackboard.server.readiness import Readiness
 from blackboard.server.tokens import Tokens
-from blackboard.store.contract import Store
 
 __all__ = ["Pages", "make_pages"]
 
 log = logging.getLogger("blackboard.server")
 
 
+_FOR_ANYBODY: Final = frozenset(
+    {"engine", "version", "synchronous", "durable", "revision", "newest_revision"}
+)
 _CSP: Final = (
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
@@ -47,24 +50,21 @@ _FOR_PEOPLE: Final = {
 
 
 class Pages:
-    """The pages of one server. `local`: only this machine's users can reach it, so names may be told.
-
-    `off` are the boards seen with a policy that switches a leg of the guarantee off, and which.
-    """
+    """The pages of one server. `local`: only this machine's users can reach it, so names may be told."""
 
     def __init__(
         self,
-        store: Store,
         tokens: Tokens,
         exporter: Exporter,
-        off: Mapping[str, list[str]],
+        readiness: Readiness,
         *,
+        durability: str,
         local: bool,
     ) -> None:
-        self._store = store
+        self._durability = durability
         self._tokens = tokens
         self._exporter = exporter
-        self._off = off
+        self._readiness = readiness
         self._local = local
         self.stopping = False
 
@@ -76,11 +76,26 @@ class Pages:
         """The store answers. Raises `Unavailable` where it does not."""
         if self.stopping:
             raise Unavailable("the server is stopping")
-        store = await self._store.check()
-        guarantee: dict[str, Any] = {"intact": not self._off, "boards_off": len(self._off)}
+        state = await self._readiness.look()
+        guarantee: dict[str, Any] = {
+            "intact": state.intact,
+            "boards_off": len(state.off),
+            "unchecked": state.unchecked,
+        }
+        store = state.store
         if self._local or await self._may_look(asked):
-            guarantee["off"] = self._off
-        return _json({"status": "ready", "version": __version__, "store": store, "guarantee": guarantee})
+            guarantee["off"] = state.off
+        else:
+            store = {name: value for name, value in store.items() if name in _FOR_ANYBODY}
+        return _json(
+            {
+                "status": "ready",
+                "version": __version__,
+                "durability": self._durability,
+                "store": store,
+                "guarantee": guarantee,
+            }
+        )
 
     async def metrics(self, asked: Request) -> Response:
         """Raises `Unauthenticated` or `NotAllowed` for those who may not look."""

@@ -1,5 +1,6 @@
 """What the server tells about itself: alive, ready, metrics, description, reference."""
 
+import asyncio
 import json
 import re
 from html.parser import HTMLParser
@@ -10,7 +11,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from blackboard.errors import Unavailable
 from blackboard.messages.operations import OPERATIONS
+from blackboard.server import readiness
 from blackboard.service import Metrics
+from blackboard.store.contract import Store
+from blackboard.store.memory import MemoryStore
 from tests.server.support import BOARD, Driven, driven
 
 
@@ -23,7 +27,13 @@ async def test_readyz_tells_what_the_store_is(server: Driven) -> None:
     answer = await server.ask("GET", "/readyz", who=None)
     assert answer.status == 200
     assert answer.json()["store"] == await server.store.check()
-    assert answer.json()["guarantee"] == {"intact": True, "boards_off": 0, "off": {}}
+    assert answer.json()["durability"] == "full"
+    assert answer.json()["guarantee"] == {
+        "intact": True,
+        "boards_off": 0,
+        "unchecked": 0,
+        "off": {},
+    }
 
 
 async def test_readyz_names_boards_whose_policy_switches_a_leg_off(server: Driven) -> None:
@@ -34,6 +44,50 @@ async def test_readyz_names_boards_whose_policy_switches_a_leg_off(server: Drive
     assert told["off"] == {BOARD: ["require_view: false", "demotion: off"]}
     await server.ask("PUT", path, {"policy": {"demotion": "revalidate", "require_view": True}}, who="ops")
     assert (await server.ask("GET", "/readyz", who=None)).json()["guarantee"]["intact"] is True
+
+
+async def boards_off(store: Store, *names: str) -> None:
+    async with driven(store, opened=False) as server:
+        for name in names:
+            policy = {"policy": {"demotion": "off"}}
+            assert (await server.ask("PUT", f"/v1/boards/{name}", policy, who="ops")).status == 201
+
+
+async def test_readyz_names_boards_that_nobody_has_asked_for_since_the_start() -> None:
+    store = MemoryStore()
+    await boards_off(store, "a", "b")
+    async with driven(store) as server:
+        told = (await server.ask("GET", "/readyz", who=None)).json()["guarantee"]
+        assert told == {
+            "intact": False,
+            "boards_off": 2,
+            "unchecked": 0,
+            "off": {"a": ["demotion: off"], "b": ["demotion: off"]},
+        }
+
+
+async def test_readyz_asks_a_few_boards_at_a_time_and_says_how_many_are_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = MemoryStore()
+    await boards_off(store, *(f"board-{number}" for number in range(40)))
+    monkeypatch.setattr(readiness, "VALID_SECONDS", 0.05)
+    async with driven(store, live_boards=60) as server:
+        counts = []
+        for _ in range(4):
+            told = (await server.ask("GET", "/readyz", who=None)).json()["guarantee"]
+            counts.append((told["boards_off"], told["unchecked"]))
+            await asyncio.sleep(0.06)
+        assert counts == [(16, 24), (30, 10), (30, 10), (30, 10)], "half of 60 boards, no more"
+
+
+async def test_readyz_does_not_claim_what_it_has_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    async with driven(store, live_boards=1) as server:
+        await server.ask("PUT", "/v1/boards/other", {}, who="ops")
+    async with driven(store, live_boards=1, opened=False) as server:
+        told = (await server.ask("GET", "/readyz", who=None)).json()["guarantee"]
+        assert (told["intact"], told["unchecked"]) == (None, 2)
 
 
 async def test_where_others_reach_the_server_names_are_for_those_who_may_see_every_board() -> None:
@@ -64,6 +118,49 @@ async def test_a_store_that_does_not_answer_is_not_ready(
     assert (answer.status, answer.problem()["detail"]) == (503, "the disk is gone")
     assert answer.headers["retry-after"] == "1"
     assert (await server.ask("GET", "/livez", who=None)).status == 200
+
+
+async def test_a_database_whose_file_is_gone_is_not_ready(
+    server: Driven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def moved() -> dict[str, Any]:
+        return {"engine": "sqlite", "in_place": False}
+
+    monkeypatch.setattr(server.store, "check", moved)
+    answer = await server.ask("GET", "/readyz", who=None)
+    assert answer.status == 503
+    assert "no longer where it was" in answer.problem()["detail"]
+
+
+async def test_the_store_is_asked_at_most_once_a_second(
+    server: Driven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = 0
+
+    async def counted() -> dict[str, Any]:
+        nonlocal asked
+        asked += 1
+        return {"engine": "sqlite"}
+
+    monkeypatch.setattr(server.store, "check", counted)
+    for _ in range(20):
+        assert (await server.ask("GET", "/readyz", who=None)).status == 200
+    assert asked == 1
+
+
+async def test_the_place_of_the_database_is_for_those_who_may_see_every_board(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with driven(local=False) as server:
+
+        async def told() -> dict[str, Any]:
+            return {"engine": "sqlite", "path": "/srv/board.db"}
+
+        monkeypatch.setattr(server.store, "check", told)
+        for who, named in ((None, False), ("planner", False), ("ops", True)):
+            store = (await server.ask("GET", "/readyz", who=who)).json()["store"]
+            assert store["engine"] == "sqlite"
+            assert ("path" in store) is named
 
 
 async def test_a_server_that_stops_is_not_ready(server: Driven) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 import signal
 import socket
 import stat
@@ -14,11 +15,12 @@ from typing import Any
 
 import pytest
 
+from blackboard import config
 from blackboard.config import Settings
-from blackboard.errors import Malformed
+from blackboard.errors import Malformed, Unavailable
 from blackboard.events.envelope import GENESIS, verify_row
-from blackboard.server import find_server, read_operator_token, run_server
-from blackboard.server.run import _check_binding, _without_password
+from blackboard.server import RunningServer, find_server, read_operator_token, run_server, serve
+from blackboard.server.run import _check_binding, _listen, _without_password
 from blackboard.store import open_store
 from tests.server.serving import Process, process
 
@@ -59,6 +61,28 @@ def test_a_server_says_where_it_is_and_local_commands_find_it(tmp_path: Path) ->
         assert str(token_file) in ready
         assert "stopped" in stopped
         assert find_server(served.state) is None
+
+
+async def test_a_server_in_this_process_stops_as_one_in_its_own(tmp_path: Path) -> None:
+    settings = config.load(
+        {"state_dir": str(tmp_path), "port": 0, "durability": "normal", "host": "localhost"}
+    )
+    ready: asyncio.Future[RunningServer] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(serve(settings, ready=ready.set_result))
+    running = await asyncio.wait_for(ready, 30)
+    assert running.url.startswith("http://localhost:")
+    token = read_operator_token(tmp_path)
+    assert token is not None
+    assert await asyncio.to_thread(call, running.url, "GET", "/v1/boards", token) == {"boards": []}
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert await asyncio.wait_for(serving, 30) == 0
+    assert find_server(tmp_path) is None
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
+def test_an_address_that_is_not_here_is_said_so(host: str) -> None:
+    with pytest.raises(Unavailable, match=host):
+        _listen(Settings(host=host, port=0))
 
 
 def test_sigint_stops_it_too(tmp_path: Path) -> None:
