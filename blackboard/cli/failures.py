@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -21,12 +22,13 @@ def report(error: Exception, argv: Sequence[str]) -> int:
 
     Commands that print a stream keep stdout for its lines: there the document goes to stderr.
     """
-    if "--debug" in argv:
+    debug = "--debug" in argv or bool(os.environ.get("BLACKBOARD_DEBUG"))
+    if debug:
         traceback.print_exception(error, file=sys.stderr)
     if not isinstance(error, BlackboardError):
         shown = output.visible(f"{type(error).__name__}: {error}")
         output.note(f"unexpected failure: {shown}")
-        if "--debug" not in argv:
+        if not debug:
             output.note("run it again with --debug for the traceback")
         return UNEXPECTED
     if "--json" in argv:

@@ -7,6 +7,7 @@ reorder or hide text are written as escapes, in tables and in JSON alike.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import unicodedata
@@ -17,6 +18,8 @@ from typing import Any
 import click
 import msgspec
 
+_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
+_PLAIN = "\x1b[0m"
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
@@ -82,9 +85,24 @@ def fit(line: str) -> str:
     """The line, cut to the terminal's width where stdout is a terminal."""
     if not sys.stdout.isatty():
         return line
-    width = shutil.get_terminal_size().columns
-    plain = click.unstyle(line)
-    return line if _width(plain) <= width else plain[: max(width - 1, 1)] + "…"
+    return cut(line, shutil.get_terminal_size().columns)
+
+
+def cut(line: str, width: int) -> str:
+    """The line, cut to so many columns; its colours take none."""
+    if _width(click.unstyle(line)) <= width:
+        return line
+    kept, room = [], width - 1
+    for part in _COLOUR.split(line):
+        if _COLOUR.fullmatch(part):
+            kept.append(part)
+            continue
+        for char in part:
+            room -= _width(char)
+            if room < 0:
+                return "".join([*kept, "…", _PLAIN if _PLAIN in line else ""])
+            kept.append(char)
+    return line
 
 
 def value_text(value: Any) -> str:

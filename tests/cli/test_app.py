@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -141,6 +142,9 @@ def test_debug_shows_the_traceback(
     monkeypatch.setattr(Session, "settings", property(fail))
     assert app.run(["log", "--board", "b", "--debug"]) == 2
     assert "Traceback" in capsys.readouterr().err
+    monkeypatch.setenv("BLACKBOARD_DEBUG", "1")
+    assert app.run(["log", "--board", "b"]) == 2
+    assert "Traceback" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, EOFError, click.Abort])
@@ -169,6 +173,17 @@ def test_a_reader_that_goes_away_is_no_failure(board: tuple[str, ...], cli: Cli)
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(30) in (0, 141)
+
+
+def test_ctrl_c_ends_a_command_quietly(board: tuple[str, ...]) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "follow", *board], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (130, "")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

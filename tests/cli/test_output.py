@@ -64,6 +64,20 @@ def test_a_table_without_rows_is_its_heading() -> None:
     assert output.table(("A", "B"), []) == ["\x1b[1mA  B\x1b[0m"]
 
 
+@pytest.mark.parametrize(
+    ("line", "width", "shown"),
+    [
+        ("plain", 5, "plain"),
+        ("plain text", 6, "plain…"),
+        ("世界世界", 6, "世界…"),
+        ("a \x1b[31mred\x1b[0m line", 5, "a \x1b[31mre…\x1b[0m"),
+        ("a \x1b[31mred\x1b[0m line", 10, "a \x1b[31mred\x1b[0m line"),
+    ],
+)
+def test_a_line_is_cut_by_columns_and_keeps_its_colours(line: str, width: int, shown: str) -> None:
+    assert output.cut(line, width) == shown
+
+
 @pytest.mark.parametrize(("value", "shown"), [(None, "-"), (4.5, "4.5"), (4.0, "4"), (0, "0")])
 def test_numbers_have_no_needless_fraction(value: float | None, shown: str) -> None:
     assert output.number(value) == shown
