@@ -17,6 +17,11 @@ from blackboard.service.live import LiveBoard
 BOARD_NAME_BYTES = 128
 
 
+def check_name(board: str) -> None:
+    """Accept what a board may be called. Raises `Malformed`."""
+    canonical.check_identifier(board, member="board", max_bytes=BOARD_NAME_BYTES)
+
+
 class Cache:
     """Live boards by name."""
 
@@ -34,7 +39,7 @@ class Cache:
             self._context.metrics.cache_hits += 1
             self._boards.move_to_end(name)
         else:
-            canonical.check_identifier(name, member="board", max_bytes=BOARD_NAME_BYTES)
+            check_name(name)
             self._context.metrics.cache_misses += 1
             live = self._boards[name] = LiveBoard(self._context, name, self.release)
             self._context.metrics.live_boards = len(self._boards)

@@ -221,8 +221,9 @@ class _Host:
         """Finish what was taken, then close. Does not wait."""
         with _lock:
             self.stopping = True
-        if not self._forked and not self.closed.done():
-            self.loop.call_soon_threadsafe(self._stop.set)
+        if not self._forked:
+            with suppress(RuntimeError):  # its loop has ended already
+                self.loop.call_soon_threadsafe(self._stop.set)
 
     def wait(self, seconds: float) -> None:
         """Wait until it is closed, at most so long."""
@@ -285,10 +286,9 @@ def _in_a_runtime() -> bool:
 def _finish_at_exit() -> None:
     until = time.monotonic() + EXIT_SECONDS
     with _lock:
-        hosts = list(_hosts.values())
+        hosts = [host for host in _hosts.values() if host.opened.done() and not host.closed.done()]
     for host in hosts:
-        if host.opened.done():
-            host.stop()
+        host.stop()
     for host in hosts:
         host.wait(max(0.0, until - time.monotonic()))
 

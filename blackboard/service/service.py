@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
 from blackboard.config import Settings
-from blackboard.errors import IntegrityFailure, Malformed, Unavailable
+from blackboard.errors import BlackboardError, IntegrityFailure, Malformed, Unavailable
 from blackboard.events.envelope import Row
 from blackboard.gate.authorize import authorize
 from blackboard.messages import commands as ask
@@ -17,15 +18,17 @@ from blackboard.messages.prepare import Prepared, prepare
 from blackboard.messages.principal import Call, Principal
 from blackboard.messages.replies import Reply
 from blackboard.service import queries
-from blackboard.service.cache import Cache
+from blackboard.service.cache import Cache, check_name
 from blackboard.service.context import Context
 from blackboard.service.effects import Clock, Ids, Salts, random_salts, time_ordered_ids, wall_clock
-from blackboard.service.feed import CaughtUp, Feed
+from blackboard.service.feed import CaughtUp
 from blackboard.service.keys import IGNORING_KEYS, check_key
 from blackboard.service.live import LiveBoard
 from blackboard.service.metrics import Metrics
-from blackboard.service.pending import Pending, Waiting
+from blackboard.service.pending import Pending, Waiting, unexpected
 from blackboard.store.contract import Store
+
+log = logging.getLogger("blackboard.service")
 
 NO_CALL = Call()
 SLICE_ROWS = 1000
@@ -75,7 +78,6 @@ class Service:
             shared,
         )
         self._cache = Cache(self._context)
-        self._feeds: set[Feed] = set()
         self._closed = False
 
     async def execute(
@@ -102,13 +104,18 @@ class Service:
 
         Raises at once what can be told at once (`Malformed`, `NotAllowed`, `UnknownBoard`, `Unavailable`).
         """
-        prepared = command
-        if not isinstance(prepared, Prepared):
-            prepared = prepare(prepared, agent=principal.agent, limits=self.limits)
-        authorize(principal, board, prepared.command)
-        command_id, keyed = self._command_id(prepared, call)
-        self._live(board).submit(Pending(principal, prepared, call, command_id, future, keyed=keyed))
-        self.metrics.commands += 1
+        try:
+            prepared = command
+            if not isinstance(prepared, Prepared):
+                prepared = prepare(prepared, agent=principal.agent, limits=self.limits)
+            authorize(principal, board, prepared.command)
+            command_id, keyed = self._command_id(prepared, call)
+            self._live(board).submit(Pending(principal, prepared, call, command_id, future, keyed=keyed))
+            self.metrics.commands += 1
+        except BlackboardError:
+            raise
+        except Exception as error:
+            raise self._fault(command, error) from error
 
     def _command_id(self, prepared: Prepared, call: Call) -> tuple[str, bool]:
         key = call.idempotency_key
@@ -121,16 +128,30 @@ class Service:
         self, board: str | None, principal: Principal, query: ask.Query, call: Call = NO_CALL
     ) -> Any:
         """Answer a query from committed state; nothing is recorded. Raises the errors of the tree."""
+        self._check_open()
+        try:
+            return await self._answer(board, principal, query, call)
+        except BlackboardError:
+            raise
+        except Exception as error:
+            raise self._fault(query, error) from error
+
+    async def _answer(self, board: str | None, principal: Principal, query: ask.Query, call: Call) -> Any:
         if isinstance(query, ask.ListBoards):
-            self._check_open()
+            authorize(principal, None, query)
             return await queries.boards(self.store, principal)
         if board is None:
             raise Malformed("this query is about one board: name it", member="board")
+        check_name(board)
         authorize(principal, board, query)
         if isinstance(query, ask.GetEvents):
-            self._check_open()
             return await queries.events(self.store, board, query)
         return await queries.board(self._live(board), self.store, principal, query, call)
+
+    def _fault(self, asked: object, error: Exception) -> Unavailable:
+        log.error("%s failed", type(asked).__name__, exc_info=error)
+        self.metrics.failures += 1
+        return unexpected()
 
     async def follow(
         self, board: str, principal: Principal, after: int = 0

@@ -238,6 +238,34 @@ async def test_nobody_asks_what_their_role_does_not_allow() -> None:
         await service.query("nowhere", AUDITOR, ask.GetEvents())
 
 
+async def test_a_fault_in_answering_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    service, _ = await opened()
+
+    def broken(*args: object, **more: object) -> None:
+        raise ZeroDivisionError("a fault")
+
+    monkeypatch.setattr("blackboard.service.queries.event_view", broken)
+    monkeypatch.setattr("blackboard.service.service.prepare", broken)
+    outcomes = await settled(service.query(BOARD, AUDITOR, ask.GetEvents()), do(service, A, write("k", 1)))
+    assert codes(outcomes) == ["unavailable"] * 2
+    assert "a fault" in caplog.text
+    assert service.metrics.failures == 2
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "\ud800", "x" * 129])
+async def test_what_no_board_can_be_called_is_malformed_wherever_it_is_named(name: str) -> None:
+    service, _ = await opened()
+    calls = [
+        service.query(name, AUDITOR, ask.GetEvents()),
+        service.query(name, AUDITOR, ask.GetBoard()),
+        do(service, A, write("k", 1), board=name),
+        anext(service.follow(name, AUDITOR)),
+    ]
+    assert codes(await settled(*calls)) == ["malformed"] * 4
+
+
 # -- what is counted
 
 
