@@ -3,7 +3,8 @@
 One contract suite (`tests/contract/`) runs over every implementation. All methods may raise
 `Unavailable` (the database cannot answer; nothing was acknowledged), `IntegrityFailure` (what is stored
 is damaged) and `Malformed` (text with a lone surrogate, an integer beyond 64 bits). Reads see what is
-committed, never less than this store has appended, and do not wait for the commit in flight.
+committed, never less than this store has appended, and do not wait for the commit in flight (except
+where `commits_in_loop`).
 """
 
 from __future__ import annotations

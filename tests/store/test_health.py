@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from blackboard.config import Settings
 from blackboard.errors import Unavailable
 from blackboard.store import open_store
+from blackboard.store.sqlite import reading
 from blackboard.store.sqlite.dialect import SQL
 from blackboard.store.sqlite.health import require_wal, wal_reset_fixed
 from blackboard.store.sqlite.store import SqliteStore
 from blackboard.store.statements import Statement
-from tests.store.support import everything, filled
+from tests.store.support import BOARD, everything, filled
 
 
 @pytest.mark.parametrize(
@@ -98,3 +100,26 @@ async def test_every_read_of_the_log_goes_by_a_key(store: SqliteStore, path: Pat
     connection.close()
     assert all(step.startswith("SEARCH") for step in plan), plan
     assert not any(re.search("TEMP B-TREE", step) for step in plan), plan
+
+
+@pytest.mark.parametrize("equal", [{}, {"agent": "executor"}, {"key": "task/0"}, {"kind": "entry.written"}])
+async def test_a_long_read_is_many_short_ones(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, equal: dict[str, Any]
+) -> None:
+    _, rows = await filled(store, 100, keys=2)
+    longest = 0
+
+    def fetch(connection: sqlite3.Connection, statement: Statement, **values: object) -> list[tuple]:
+        nonlocal longest
+        found = connection.execute(statement.sql, statement.bind(**values)).fetchall()
+        longest = max(longest, len(found))
+        return found
+
+    monkeypatch.setattr(reading, "WINDOW", 8)
+    monkeypatch.setattr(reading, "NEAR", 8)
+    monkeypatch.setattr(reading, "fetch", fetch)
+    found = await store.rows(BOARD, limit=1_000, **equal)
+    assert found == [
+        row for row in rows if not equal or (row.key == "task/0" or ("key" not in equal and row.key))
+    ]
+    assert 0 < longest <= 8

@@ -14,7 +14,7 @@ from blackboard.store.sqlite.dialect import SQL
 from blackboard.store.statements import Statement
 
 WINDOW = 10_000
-"""A filtered read looks at so many seqs a statement, so that none runs long."""
+"""A statement looks at so many rows at most, so that none holds back the write-ahead log for long."""
 
 NEAR = 32
 """How many revisions are looked at one by one before searching by halves."""
@@ -58,7 +58,7 @@ def boards(connection: sqlite3.Connection) -> list[BoardRow]:
 
 def rows(connection: sqlite3.Connection, span: Span, equal: dict[str, Any]) -> list[Row]:
     """The rows of a span, oldest first, that have the values in `equal` in these columns."""
-    if not equal:
+    if not equal and span.limit <= WINDOW:
         return list(map(Row._make, fetch(connection, SQL.rows, **span._asdict())))
     if "key" in equal:
         return _of_key(connection, span, equal)
@@ -78,9 +78,17 @@ def rows(connection: sqlite3.Connection, span: Span, equal: dict[str, Any]) -> l
 
 def _of_key(connection: sqlite3.Connection, span: Span, equal: dict[str, Any]) -> list[Row]:
     others = [name for name in equal if name != "key"]
-    before = revision_as_of(connection, span.board, equal["key"], span.after) or 0
-    found = fetch(connection, SQL.of_key(*others), revision=before, **span._asdict(), **equal)
-    return list(map(Row._make, found))
+    statement, given = SQL.of_key(*others), span._asdict() | equal
+    revision = revision_as_of(connection, span.board, equal["key"], span.after) or 0
+    kept: list[Row] = []
+    while len(kept) < span.limit:
+        given |= {"revision": revision, "limit": min(span.limit - len(kept), WINDOW)}
+        found = list(map(Row._make, fetch(connection, statement, **given)))
+        kept += found
+        if len(found) < given["limit"]:
+            break
+        revision = found[-1].revision or 0
+    return kept
 
 
 def entry(connection: sqlite3.Connection, board: str, key: str, revision: int) -> Row | None:

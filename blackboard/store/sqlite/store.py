@@ -59,11 +59,10 @@ class SqliteStore:
         """See `contract.Store.append`."""
         if not rows:
             return
+        self._may_write()
+        run = self._writing.run_here if self.commits_in_loop else self._writing.run
         try:
-            if self.commits_in_loop and self._lock is not None:
-                await self._writing.run_here(self._appending.append, rows)
-            else:
-                await self._write(self._appending.append, rows)
+            await run(self._appending.append, rows)
         except sqlite3.IntegrityError as error:
             violated = taken(error)
             if violated is None:
@@ -206,6 +205,12 @@ class SqliteStore:
     async def _write(
         self, function: Callable[Concatenate[sqlite3.Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
+        self._may_write()
+        try:
+            return await self._writing.run(function, *args, **kwargs)
+        except sqlite3.IntegrityError as error:
+            raise translated(error, self._path, "write") from error
+
+    def _may_write(self) -> None:
         if self._lock is None:
             raise NotAllowed(f"{self._path} is open for reading only: its owner writes")
-        return await self._writing.run(function, *args, **kwargs)
