@@ -32,6 +32,7 @@ class Endpoint:
         "_from_path",
         "_limits",
         "_query",
+        "_required",
         "is_query",
         "is_token",
         "operation",
@@ -44,8 +45,11 @@ class Endpoint:
         self.path_params = path_params(operation)
         self._limits = limits
         self._from_path = tuple(name for name in self.path_params if name in message.__struct_fields__)
-        self._query = _types_of(body_of(operation)) if operation.method == "GET" else {}
-        self._body = None if operation.method == "GET" else body_of(operation)
+        body = body_of(operation)
+        fields = msgspec.structs.fields(body) if operation.method == "GET" else ()
+        self._query = {field.name: field.type for field in fields}
+        self._required = tuple(field.name for field in fields if field.required)
+        self._body = None if operation.method == "GET" else body
         self.is_query = message in _QUERIES
         self.is_token = message in _TOKENS
 
@@ -58,9 +62,12 @@ class Endpoint:
         """The message of one request. Raises `Malformed` or `TooLarge`, naming the part at fault."""
         members = self._members(query) if query else {}
         if self._body is None:
+            for name in self._required:
+                if name not in members:
+                    raise Malformed(f"the query parameter {name} is required", member=name)
             for name in self._from_path:
                 members[name] = params[name]
-            return _made(self.operation.message, members)
+            return self.operation.message(**members)
         decoded: ask.Message = canonical.decode(
             body or b"{}",
             self._body,
@@ -129,10 +136,6 @@ def body_of(operation: Operation) -> type[ask.Message]:
     return cast(type[ask.Message], made)
 
 
-def _types_of(message: type[ask.Message]) -> dict[str, Any]:
-    return {field.name: field.type for field in msgspec.structs.fields(message)}
-
-
 def _pairs(query: bytes) -> list[tuple[str, str]]:
     if len(query) > _QUERY_BYTES:
         raise TooLarge(
@@ -152,14 +155,3 @@ def _pairs(query: bytes) -> list[tuple[str, str]]:
             member="query",
             value=query[:64].decode("latin-1"),
         ) from None
-
-
-def _made(message: type[ask.Message], members: dict[str, Any]) -> ask.Message:
-    missing = [name for name in message.__struct_fields__ if name not in members and _required(message, name)]
-    if missing:
-        raise Malformed(f"the query parameter {missing[0]} is required", member=missing[0])
-    return message(**members)
-
-
-def _required(message: type[ask.Message], name: str) -> bool:
-    return any(field.required for field in msgspec.structs.fields(message) if field.name == name)

@@ -19,6 +19,7 @@ __all__ = ["Found", "Routes"]
 
 _REST: Final = "key"
 REMEMBERED: Final = 4096
+REMEMBERED_BYTES: Final = 256
 """How many paths are found without a walk; an agent asks for few, again and again."""
 
 
@@ -71,9 +72,10 @@ class Routes:
         found = self._recent.get(raw_path)
         if found is None:
             found = self._walk(raw_path)
-            if len(self._recent) >= REMEMBERED:
-                self._recent.clear()
-            self._recent[raw_path] = found
+            if len(raw_path) <= REMEMBERED_BYTES:
+                if len(self._recent) >= REMEMBERED:
+                    self._recent.clear()
+                self._recent[raw_path] = found
         return found
 
     def _walk(self, raw_path: bytes) -> Found:

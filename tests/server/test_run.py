@@ -222,6 +222,7 @@ async def ask_stuck(served: Process, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_a_request_that_does_not_end_is_cut_off_with_an_honest_answer(tmp_path: Path) -> None:
     with process(tmp_path / "state", STUCK, shutdown_seconds=1) as served:
         async with connected(served) as (reader, writer):
@@ -284,6 +285,7 @@ class Writer:
             self.acknowledged.append((key, told["entries"][0]["seq"]))
 
 
+@pytest.mark.slow
 async def test_stopping_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     with process(tmp_path / "state") as served:
         running = served.ready()
