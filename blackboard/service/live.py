@@ -119,18 +119,20 @@ class LiveBoard:
             self._batch.append(pending)
 
     async def _answer(self) -> None:
-        questions, self._questions = self._questions, []
+        # What is asked while the board is looked up rests on the next look.
+        count = len(self._questions)
         try:
-            board = await self._current()
+            board: Board | BlackboardError = await self._current()
         except BlackboardError as error:
-            for question in questions:
-                _raise(question, again(error))
+            board = error
         except Exception:
             log.exception("board %s: it cannot be loaded", self.name)
-            for question in questions:
-                _raise(question, unexpected())
-        else:
-            for question in questions:
+            board = unexpected()
+        asked, self._questions = self._questions[:count], self._questions[count:]
+        for question in asked:
+            if isinstance(board, BlackboardError):
+                _raise(question, again(board))
+            else:
                 _put(question, board)
 
     async def _current(self) -> Board:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Protocol
 
 from blackboard.errors import BlackboardError, Unavailable
 from blackboard.messages.prepare import Prepared
 from blackboard.messages.principal import Call, Principal
 from blackboard.messages.replies import Reply
+
+log = logging.getLogger("blackboard.service")
 
 Answer = Reply | BlackboardError
 
@@ -72,12 +75,16 @@ class Pending:
     def resolve(self, answer: Answer) -> None:
         """Give the answer to the caller, unless it has stopped waiting."""
         self.answer = answer
-        if self.future.done():
-            return
-        if isinstance(answer, BlackboardError):
-            self.future.set_exception(answer)
-        else:
-            self.future.set_result(answer)
+        try:
+            if self.future.done():
+                return
+            if isinstance(answer, BlackboardError):
+                self.future.set_exception(answer)
+            else:
+                self.future.set_result(answer)
+        except Exception:
+            # What is committed stays committed, and the others of the batch get their answers.
+            log.exception("the answer to %s could not be given", self.command_id)
 
 
 def unexpected() -> Unavailable:

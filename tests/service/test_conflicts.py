@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from blackboard.errors import StoreBusy, Unavailable
-from blackboard.events.envelope import Row
+from blackboard.errors import IntegrityFailure, StoreBusy, Unavailable
+from blackboard.events.envelope import Event, Row
 from blackboard.messages import commands as ask
 from blackboard.messages.commands import Write
 from blackboard.service import CaughtUp, Service
@@ -23,6 +23,7 @@ from tests.service.support import (
     key,
     live_bytes,
     opened,
+    read,
     service_over,
     settled,
     write,
@@ -133,6 +134,31 @@ async def test_a_need_may_be_met_by_what_the_same_batch_has_decided() -> None:
     assert len(store.appends) == 2
 
 
+async def test_what_a_view_held_is_fetched_from_the_log_or_from_the_same_batch() -> None:
+    service, store = await opened()
+    await do(service, A, write("k", 1, "x"))
+    await do(service, B, read("k"))
+    await do(service, A, write("k", 2, "y"))
+    fetched, uncommitted = (
+        await settled(
+            do(service, B, write("k", 3)),
+            do(service, B, read("l")),
+            do(service, A, write("l", 1)),
+            do(service, B, write("l", 2)),
+        ),
+        await settled(
+            do(service, A, write("m", 1)),
+            do(service, B, read("m")),
+            do(service, A, write("m", 2)),
+            do(service, B, write("m", 3)),
+        ),
+    )
+    assert codes(fetched) == ["unseen-revision", "ok", "ok", "unseen-revision"]
+    assert codes(uncommitted) == ["ok", "ok", "ok", "unseen-revision"]
+    assert [error.evidence["held"] for error in (fetched[0], fetched[3], uncommitted[3])] == [1, 0, 1]
+    assert folded(store.logs[BOARD]) == await live_bytes(service)
+
+
 async def test_trouble_with_the_rows_that_one_command_needs_is_its_own() -> None:
     service, store = await opened()
     await do(service, A, write("k", 1, "x"))
@@ -150,6 +176,25 @@ async def test_trouble_with_the_rows_that_one_command_needs_is_its_own() -> None
     )
     assert codes(outcomes) == ["ok", "unavailable", "ok"]
     check_log(store.logs[BOARD])
+
+
+async def test_trouble_with_the_rows_of_a_later_command_is_not_the_first_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    service, store = await opened()
+    for name in "kl":
+        await do(service, A, write(name, 1, "x"))
+        await do(service, A, write(name, 2, "y"))
+    whole = store.entry
+
+    async def entry(board: str, name: str, revision: int) -> Event | None:
+        if name == "l":
+            raise IntegrityFailure("this row does not fit its digest")
+        return await whole(board, name, revision)
+
+    monkeypatch.setattr(store, "entry", entry)
+    outcomes = await settled(do(service, A, write("k", 1, "x")), do(service, A, write("l", 1, "x")))
+    assert codes(outcomes) == ["ok", "integrity-failure"]
 
 
 async def test_a_batch_of_one_command_is_all_or_nothing() -> None:

@@ -11,6 +11,7 @@ from blackboard.errors import BlackboardError, IntegrityFailure, OutcomeUnknown,
 from blackboard.events.envelope import Event, Row
 from blackboard.gate import decide as gate
 from blackboard.messages import commands as ask
+from blackboard.messages.principal import Call
 from blackboard.projections.board import Board
 from blackboard.projections.evolve import evolve
 from tests.service.support import (
@@ -307,6 +308,23 @@ async def test_a_service_that_is_torn_down_with_its_loop_leaves_nobody_waiting()
     assert task is not None
     task.cancel()
     assert codes(await settled(first, second, asking)) == ["outcome-unknown", "unavailable", "unavailable"]
+
+
+async def test_an_answer_that_cannot_be_given_takes_nobody_elses(caplog: pytest.LogCaptureFixture) -> None:
+    class Gone:
+        def done(self) -> bool:
+            return False
+
+        def set_result(self, result: Any, /) -> None:
+            raise RuntimeError("Event loop is closed")
+
+        set_exception = set_result
+
+    service, store = await opened()
+    service.submit(BOARD, A, write("k", 1), Call(), Gone())
+    assert codes(await settled(do(service, B, write("l", 1)))) == ["ok"]
+    assert [row.key for row in store.logs[BOARD]] == [None, "k", "l"]
+    assert "could not be given" in caplog.text
 
 
 async def test_a_snapshot_that_fails_is_only_a_warning(caplog: pytest.LogCaptureFixture) -> None:
