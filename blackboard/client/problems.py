@@ -20,8 +20,8 @@ class _Head(Struct):
     status: int
 
 
-_CONTEXT = Reply.__struct_fields__
-_ENVELOPE = {"type", "title", "status", "code", "detail", *_CONTEXT}
+_CONTEXT = frozenset(Reply.__struct_fields__)
+_ENVELOPE = frozenset({"type", "title", "status", "code", "detail"})
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _typed = msgspec.json.Decoder(ProblemDocument)
 _head = msgspec.json.Decoder(_Head)
@@ -30,7 +30,7 @@ _plain = msgspec.json.Decoder(dict[str, Any])
 
 def document(error: BlackboardError) -> bytes:
     """The problem document of an error that was raised in this process."""
-    problem = {
+    problem: dict[str, Any] = {
         "type": "",
         "title": "",
         "status": error.status,
@@ -39,7 +39,7 @@ def document(error: BlackboardError) -> bytes:
     }
     problem |= {name: value for name, value in error.members.items() if name not in _ENVELOPE}
     if error.reply is not None:
-        problem |= {name: getattr(error.reply, name) for name in _CONTEXT if hasattr(error.reply, name)}
+        problem |= {name: getattr(error.reply, name) for name in _CONTEXT}
     return _encode(problem)
 
 
@@ -51,22 +51,23 @@ def restore(raw: bytes) -> BlackboardError:
     """
     members = _plain.decode(raw)
     head = _head.decode(raw)
-    typed: dict[str, Any] = {}
+    # One member of a context alone is no context: a head without its notices must not count as heard.
+    whole = members.keys() >= _CONTEXT
     reply = None
     with contextlib.suppress(msgspec.ValidationError):
         problem = _typed.decode(raw)
-        typed = {name: getattr(problem, name) for name in problem.__struct_fields__ if name in members}
-        reply = _context(problem)
-    extra = {name: value for name, value in (members | typed).items() if name not in _ENVELOPE}
-    return error_from_code(head.code, head.detail, status=head.status, members=extra, reply=reply)
+        members |= {name: getattr(problem, name) for name in problem.__struct_fields__ if name in members}
+        reply = _context(problem) if whole else None
+    outside = _ENVELOPE | _CONTEXT if reply is not None else _ENVELOPE
+    kept = {name: value for name, value in members.items() if name not in outside}
+    return error_from_code(head.code, head.detail, status=head.status, members=kept, reply=reply)
+
+
+def _context(problem: ProblemDocument) -> Reply:
+    context = {name: getattr(problem, name) for name in _CONTEXT}
+    return Reply(**(context | {"head": problem.head or 0}))
 
 
 def refusal(status: int) -> BlackboardError:
     """The error for an answer that says nothing but its status."""
     return error_from_code("", f"the server answers {status} without saying why", status=status, members={})
-
-
-def _context(problem: ProblemDocument) -> Reply | None:
-    if problem.head is None:
-        return None
-    return Reply(**{name: getattr(problem, name) for name in _CONTEXT})

@@ -9,11 +9,14 @@ from urllib.parse import quote, urlsplit
 import msgspec
 from yarl import URL
 
-from blackboard.client.transport import Request, encode
+from blackboard import canonical
+from blackboard.client.transport import BODY_DEPTH, Request, encode
 from blackboard.errors import Malformed
 from blackboard.messages.operations import BY_NAME, Operation
 
 __all__ = ["Outgoing", "Wire"]
+
+_WITH_BODY: Final = frozenset({"POST", "PUT"})
 
 
 class Outgoing(NamedTuple):
@@ -50,19 +53,22 @@ class Wire:
             headers["Blackboard-Seen"] = str(call.seen)
         if call.idempotency_key is not None:
             headers["Idempotency-Key"] = call.idempotency_key
-        body: bytes | None = encode(message)
-        members: dict[str, Any] = {}
-        if operation.method in ("POST", "PUT"):
+        raw = encode(message)
+        body: bytes | None = raw
+        if operation.method in _WITH_BODY:
             headers["Content-Type"] = "application/json"
-            if parameters not in ((), ("board",)):
-                members = msgspec.json.decode(body or b"{}")
-                body = encode(_without(members, parameters))
-            url = self.url(operation, {**members, "board": board})
+        if parameters == ("board",) and operation.method == "POST":  # nothing moves from body to path
+            url = self.url(operation, {"board": board})
+            return Outgoing(operation, url, body, headers, call.idempotency_key)
+        members: dict[str, Any] = msgspec.json.decode(raw)
+        url = self.url(operation, {**members, "board": board})
+        rest = {name: value for name, value in members.items() if name not in parameters}
+        if operation.method in _WITH_BODY:
+            body = encode(rest)
         else:
-            members = msgspec.json.decode(body or b"{}")
-            query = {name: str(value) for name, value in _without(members, parameters).items()}
-            url = self.url(operation, {**members, "board": board}).with_query(query)
-            body = None
+            # In a query everything is text: what is wrong is told here, where it still has its type.
+            canonical.decode(raw, operation.message, max_bytes=len(raw), depth=BODY_DEPTH)
+            url, body = url.with_query({name: str(value) for name, value in rest.items()}), None
         return Outgoing(operation, url, body, headers, call.idempotency_key)
 
 
@@ -74,17 +80,16 @@ def _parameters(operation: Operation) -> tuple[str, ...]:
 _PARAMETERS: Final = {row.name: _parameters(row) for row in BY_NAME.values()}
 
 
-def _without(members: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: value for name, value in members.items() if name not in names}
-
-
 def _segment(name: str, value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise Malformed(f"{name} is {value!r}: a name is needed", member=f"/{name}", value=value)
+    member = f"/{name}"
+    if not isinstance(value, str):
+        raise Malformed(f"{member}: expected str, got {type(value).__name__}", member=member, value=value)
+    if not value:  # a path cannot say it
+        canonical.check_identifier(value, member=member, max_bytes=1)
     try:
         quoted = quote(value, safe="")
     except UnicodeEncodeError:
-        raise Malformed(f"{name} holds a lone surrogate", member=f"/{name}", value=value) from None
+        raise Malformed(f"{member} holds a lone surrogate", member=member, value=value) from None
     return quoted.replace(".", "%2E") if set(value) == {"."} else quoted
 
 

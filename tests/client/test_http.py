@@ -334,3 +334,15 @@ async def test_a_board_of_another_loop_says_so() -> None:
 
         with pytest.raises(RuntimeError, match="another event loop"):
             await asyncio.to_thread(elsewhere)
+
+
+async def test_no_tls_where_tls_was_expected_is_said_at_once() -> None:
+    async with fake_server() as server:
+        url = server.url.replace("http://", "https://")
+        async with blackboard.connect(url, board="b", token="t", retry=RetryPolicy(attempts=50)) as board:
+            began = time.monotonic()
+            with pytest.raises(blackboard.Unavailable) as caught:
+                await board.write("k", 1, revision=1)
+    assert not isinstance(caught.value, blackboard.OutcomeUnknown)
+    assert time.monotonic() - began < 5
+    assert server.asked == []

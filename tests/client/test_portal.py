@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -235,3 +236,36 @@ def test_closing_waits_for_what_was_acknowledged_and_lets_go_of_the_file(tmp_pat
         with blackboard.connect_sync(str(tmp_path / "board.db"), board="b", agent="a") as board:
             board.write("k", revision, revision=revision)
             assert board.read("k").value == revision
+
+
+FOLLOWING = """
+    import sys, blackboard
+    who = {"token": sys.argv[2]} if len(sys.argv) > 2 else {"operator": "ops"}
+    with blackboard.connect_sync(sys.argv[1], board="interrupted", **who) as board:
+        board.open_board()
+        try:
+            for event in board.follow():
+                print(event.seq, flush=True)
+        except KeyboardInterrupt:
+            print("interrupted")
+"""
+
+
+@pytest.mark.parametrize("where", ["embedded", "HTTP"])
+def test_an_interrupt_ends_a_feed_that_waits(where: str, tmp_path: Path, live_server: LiveServer) -> None:
+    place = [str(tmp_path / "board.db")] if where == "embedded" else [live_server.url, live_server.token]
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(FOLLOWING), *place],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "1\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=20) == ("interrupted\n", "")
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.wait()

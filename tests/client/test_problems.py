@@ -52,6 +52,11 @@ def test_what_comes_back_shares_nothing_with_what_was_raised() -> None:
     assert found.members["evidence"] == {"moved": [3]}
 
 
+def test_a_head_without_its_notices_is_a_member_and_no_context() -> None:
+    found = restore(document(errors.BeyondHead("beyond", members={"head": 33, "limit": 33})))
+    assert (found.members, found.reply, found.head) == ({"head": 33, "limit": 33}, None, None)
+
+
 def test_an_unknown_code_is_typed_by_its_status() -> None:
     text = json.dumps({"type": "x", "title": "x", "status": 409, "code": "of-a-later-release", "detail": "d"})
     assert type(restore(text.encode())) is errors.Conflict

@@ -128,6 +128,23 @@ async def test_a_proposal_that_is_not_there_is_unknown(place: Place, proposal: s
         await board.refuse(proposal)
 
 
+async def test_names_in_paths_are_names(place: Place) -> None:
+    operator = await place.operator()
+    await operator.open_board()
+    calls: list[Call] = [
+        lambda _: operator.join("", "x/"),
+        lambda _: operator.join(5, "x/"),  # type: ignore[arg-type]
+        lambda _: operator.join("a\nb", "x/"),
+        lambda _: operator.join("\ud800", "x/"),
+        lambda _: operator.join("a" * 129, "x/"),
+    ]
+    for call in calls:
+        with pytest.raises(blackboard.Malformed) as caught:
+            await call(None)
+        assert caught.value.member == "/agent"
+    assert (await operator.get_board()).head == 1
+
+
 async def test_a_board_that_is_not_there_is_unknown(place: Place) -> None:
     board = await place.auditor()
     for call in (board.get_board, board.agents, board.events, board.ledger):
