@@ -1,4 +1,4 @@
-"""`./scripts/bench [--json | --markdown] [--quick] [--dir DIR] [NAME...]`: measure, and print a table.
+"""`./scripts/bench [--json | --markdown | --update] [--quick] [NAME...]`: measure, and print a table.
 
 A target that is missed is marked and is no failure: this is no test. What cannot be measured is.
 """
@@ -16,9 +16,13 @@ from benchmarks import machine, report
 from benchmarks.catalog import BENCHMARKS
 from benchmarks.figures import Figure
 from benchmarks.run import Run
+from benchmarks.serving import ROOT
 from benchmarks.sizes import FULL, QUICK, Sizes
 
 FAILED = 2
+DOCUMENT = ROOT / "docs/performance.md"
+BEGIN = "<!-- measured: ./scripts/bench --update -->\n"
+END = "<!-- end -->"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,14 +32,28 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown:
         sys.stderr.write(f"bench: no benchmark is named {unknown[0]}; there are {', '.join(BENCHMARKS)}\n")
         return FAILED
-    form = report.as_json if asked.json else report.markdown if asked.markdown else report.table
+    form = (
+        report.as_json if asked.json else report.markdown if asked.markdown or asked.update else report.table
+    )
     with machine.workplace(asked.dir) as place:
         facts = machine.facts(place)
         measured = Measured(Run(_sizes(asked), place))
         figures = list(measured.figures(names))
-    if figures:
+    if asked.update and not measured.failed:
+        update(DOCUMENT, form(figures, facts))
+    elif figures:
         print(form(figures, facts))
     return FAILED if measured.failed else 0
+
+
+def update(document: Path, measured: str) -> None:
+    """Put what was measured between the marks of the document."""
+    text = document.read_text(encoding="utf-8")
+    before, mark, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (mark and end):
+        raise ValueError(f"{document} has no place for it: {BEGIN} ... {END}")
+    document.write_text(f"{before}{mark}\n{measured}\n{end}{after}", encoding="utf-8")
 
 
 class Measured:
@@ -74,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print everything as JSON")
     form.add_argument("--markdown", action="store_true", help="print the table as docs/performance.md has it")
+    form.add_argument("--update", action="store_true", help="put the table into docs/performance.md")
     parser.add_argument("--quick", action="store_true", help="a look, in under a minute")
     parser.add_argument("--rounds", type=_count, help="pairs that count, instead of the default")
     parser.add_argument(

@@ -166,6 +166,18 @@ def test_the_place_of_the_files_is_gone_afterwards(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_was_measured_replaces_what_stood_in_the_document(tmp_path: Path) -> None:
+    document = tmp_path / "performance.md"
+    document.write_text(command.DOCUMENT.read_text(encoding="utf-8"), encoding="utf-8")
+    for table in ("| one |", "| two |"):
+        command.update(document, table)
+    text = document.read_text(encoding="utf-8")
+    assert "| two |" in text
+    assert "| one |" not in text
+    assert text.startswith("# Performance")
+    assert text.count(command.END) == 1
+
+
 # -- every benchmark
 
 
