@@ -45,7 +45,10 @@ def board_reply(board: Board, principal: Principal, call: Call) -> say.BoardRepl
 
 
 def ledger(board: Board, query: ask.GetLedger, *, head: int) -> say.LedgerReply:
-    """A page of the ledger as of `board.head`; `head` is the log's. Raises `Malformed` for its limit."""
+    """A page of the ledger as of `board.head`; `head` is the log's. Raises `Malformed` for its limit.
+
+    The digest is over the whole ledger, so only the first page of a walk pays for it.
+    """
     if not 1 <= query.limit <= MOST_ENTRIES:
         raise Malformed(
             f"limit {query.limit}: a page has 1 to {MOST_ENTRIES} entries",
@@ -61,7 +64,11 @@ def ledger(board: Board, query: ask.GetLedger, *, head: int) -> say.LedgerReply:
             break
         entries.append(as_served(entry))
     return say.LedgerReply(
-        at=board.head, head=head, entries=entries, state_digest=state_digest(board), next=following
+        at=board.head,
+        head=head,
+        entries=entries,
+        state_digest=state_digest(board) if query.after is None else None,
+        next=following,
     )
 
 

@@ -263,12 +263,15 @@ class EventsReply(Struct, frozen=True, kw_only=True):
 
 
 class LedgerReply(Struct, frozen=True, kw_only=True):
-    """The ledger as of `at`. `next` is the `after` of the following page, None at the end."""
+    """The ledger as of `at`. `next` is the `after` of the following page, None at the end.
+
+    `state_digest` is over the whole ledger, in hex, and stands on the first page.
+    """
 
     at: int
     head: int
     entries: list[Entry]
-    state_digest: str
+    state_digest: str | None = None
     next: str | None = None
 
 

@@ -16,6 +16,9 @@ from blackboard.store.contract import Store
 
 MOST_EVENTS = 10_000
 
+PAGE_BYTES = 8 * 1024 * 1024
+"""A page of the log ends with the event whose body crosses this."""
+
 BoardQuery = ask.GetBoard | ask.GetLedger | ask.GetAgents | ask.GetAgent
 BoardAnswer = say.BoardReply | say.LedgerReply | say.AgentsReply | say.AgentReply
 
@@ -53,10 +56,21 @@ async def events(store: Store, board: str, query: ask.GetEvents) -> say.EventsRe
         key=query.key,
         through=tip.seq,
     )
-    more = len(rows) == query.limit and rows[-1].seq < tip.seq
+    full = len(rows) == query.limit
+    page = rows[: _fitting(rows)]
+    more = (full or len(page) < len(rows)) and page[-1].seq < tip.seq
     return say.EventsReply(
-        events=[event_view(row) for row in rows], head=tip.seq, next=rows[-1].seq if more else None
+        events=[event_view(row) for row in page], head=tip.seq, next=page[-1].seq if more else None
     )
+
+
+def _fitting(rows: list[Row]) -> int:
+    size = 0
+    for count, row in enumerate(rows, 1):
+        size += len(row.body or "")
+        if size > PAGE_BYTES:
+            return count
+    return len(rows)
 
 
 async def board(

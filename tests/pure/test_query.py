@@ -43,7 +43,7 @@ def test_the_ledger_page_by_page(busy: World) -> None:
     assert [entry.key for entry in first.entries] == ["doc", "own", "task/A"]
     assert [entry.key for entry in second.entries] == ["task/B"]
     assert (first.next, second.next) == ("task/A", None)
-    assert (first.at, first.head, first.state_digest) == (busy.head, 99, second.state_digest)
+    assert (first.at, first.head, first.state_digest) == (busy.head, 99, query.state_digest(busy.board))
     assert first.entries[0].deleted
     assert query.ledger(busy.board, ask.GetLedger(limit=4), head=99).next is None
 

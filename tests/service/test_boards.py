@@ -9,6 +9,7 @@ from blackboard.errors import BeyondHead, Malformed, NotAllowed, RateLimited, Un
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
 from blackboard.messages.principal import Principal
+from blackboard.service import queries
 from blackboard.service.limiter import ACTORS_REMEMBERED, RejectionLimiter
 from tests.service.support import (
     AUDITOR,
@@ -226,6 +227,24 @@ async def test_a_page_of_the_log_has_a_bounded_size(limit: int) -> None:
     service, _ = await opened()
     with pytest.raises(Malformed, match="1 to 10000"):
         await service.query(BOARD, AUDITOR, ask.GetEvents(limit=limit))
+
+
+async def test_a_page_of_large_events_ends_early_and_says_where_to_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(queries, "PAGE_BYTES", 5_000)
+    service, _ = await opened()
+    for number in range(6):
+        await do(service, A, write("k", number + 1, "x" * 2_000))
+    seen: list[int] = []
+    after: int | None = 0
+    pages = 0
+    while after is not None:
+        page = await service.query(BOARD, AUDITOR, ask.GetEvents(after=after))
+        seen += [event.seq for event in page.events]
+        after, pages = page.next, pages + 1
+    assert seen == [1, 2, 3, 4, 5, 6, 7]
+    assert pages == 3
 
 
 async def test_nobody_asks_what_their_role_does_not_allow() -> None:
