@@ -15,7 +15,7 @@ from blackboard.messages.operations import OPERATIONS, Operation
 from blackboard.server.endpoint import body_of, path_params
 from blackboard.server.logs import CLOUD_EVENTS, NDJSON, CloudEvent
 from blackboard.server.pagelist import PAGES
-from blackboard.server.request import KEY_BYTES
+from blackboard.service.keys import KEY_CHARACTERS
 
 __all__ = ["document", "schemas"]
 
@@ -112,7 +112,7 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
                 parameter["example"] = operation.example[field.name]
             found.append(parameter)
     if operation.appends:
-        schema = {"type": "string", "minLength": 1, "maxLength": KEY_BYTES}
+        schema = {"type": "string", "minLength": 1, "maxLength": KEY_CHARACTERS}
         told = "Makes the command repeatable: the same key and command get the same answer, for ever."
         found.append(_parameter("Idempotency-Key", "header", schema, told))
     if operation.stream:

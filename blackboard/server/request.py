@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
-from blackboard import canonical
 from blackboard.errors import Malformed, TooLarge, Unauthenticated
 from blackboard.messages.limits import MAX_INTEGER
 from blackboard.messages.principal import Call
 from blackboard.server.problems import HttpProblem
+from blackboard.service.keys import check_key
 
 __all__ = [
     "Gone",
@@ -32,7 +32,6 @@ Send = Callable[[Message], Awaitable[None]]
 Head = dict[bytes, bytes]
 
 MAX_HEADERS: Final = 100
-KEY_BYTES: Final = 128
 _ONCE: Final = frozenset(
     {
         b"authorization",
@@ -130,7 +129,7 @@ def _idempotency_key(raw: bytes) -> str:
         key = raw.decode("utf-8")
     except UnicodeDecodeError:
         raise Malformed("the Idempotency-Key is not UTF-8", member="Idempotency-Key", limit="UTF-8") from None
-    canonical.check_identifier(key, member="Idempotency-Key", max_bytes=KEY_BYTES)
+    check_key(key)
     return key
 
 

@@ -10,7 +10,7 @@ from blackboard.config import Settings
 from tests.client.drive import KINDS, Embedded, Http, Place
 from tests.client.live import LiveServer, serving
 
-__all__ = ["database", "live_server", "place"]
+__all__ = ["database", "live_server", "place", "place_of"]
 
 
 @pytest.fixture(scope="session")
@@ -28,15 +28,19 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Settings]:
     return url, Settings(db=url, state_dir=str(directory), durability="normal")
 
 
+def place_of(request: pytest.FixtureRequest, kind: str) -> Place:
+    """A fresh board, reached in this of the four ways."""
+    where, _, mode = kind.partition("-")
+    if where == "embedded":
+        url, settings = request.getfixturevalue("database")
+        return Place(Embedded(url, settings, sync=mode == "sync"))
+    return Place(Http(request.getfixturevalue("live_server"), sync=mode == "sync"))
+
+
 @pytest.fixture(params=KINDS)
 async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
-    """A fresh board, opened by an operator, reached in each of the four ways."""
-    kind, _, mode = request.param.partition("-")
-    if kind == "embedded":
-        url, settings = request.getfixturevalue("database")
-        place = Place(Embedded(url, settings, sync=mode == "sync"))
-    else:
-        place = Place(Http(request.getfixturevalue("live_server"), sync=mode == "sync"))
+    """A fresh board, reached in each of the four ways."""
+    place = place_of(request, request.param)
     try:
         yield place
     finally:

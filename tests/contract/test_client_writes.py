@@ -135,6 +135,19 @@ async def test_an_idempotency_key_gives_the_first_answer_for_ever(place: Place) 
         await board.write("k", 3, revision=2, idempotency_key="two")
 
 
+async def test_an_idempotency_key_is_counted_in_characters(place: Place) -> None:
+    board = await place.agent()
+    key = "ключ" * 32
+    first = await board.say("hello", idempotency_key=key)
+    assert (await board.say("hello", idempotency_key=key)).seq == first.seq
+    (posted,) = [event async for event in board.log(kind="message.posted")]
+    assert posted.command_id == key
+    for wrong in (key + "s", "~1", ""):
+        with pytest.raises(blackboard.Malformed) as caught:
+            await board.say("hello", idempotency_key=wrong)
+        assert caught.value.member == "Idempotency-Key"
+
+
 async def test_a_done_says_whether_it_was_replayed(place: Place) -> None:
     board = await place.agent()
     await board.write("k", 1, revision=1, turn=1)
