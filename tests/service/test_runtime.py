@@ -152,6 +152,33 @@ def test_errors_hop_out_as_they_are(url: str) -> None:
     held.release()
 
 
+def test_work_that_races_with_the_closing_is_done_or_refused_and_never_dropped(url: str) -> None:
+    for _ in range(5):
+        held = acquire(url, Settings())
+        do(held, ask.Say(text="first"))
+        futures: list[concurrent.futures.Future[Any]] = []
+
+        def hammer(held: Runtime = held, futures: list[concurrent.futures.Future[Any]] = futures) -> None:
+            while True:
+                try:
+                    futures.append(held.submit(held.service.execute(BOARD, A, ask.Say(text="x"))))
+                except Unavailable:
+                    return
+                time.sleep(0)
+
+        threads = [threading.Thread(target=hammer) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.05)
+        held.release()
+        for thread in threads:
+            thread.join(10)
+        done, waiting = concurrent.futures.wait(futures, 10)
+        assert not waiting
+        assert {type(future.exception()) for future in done} <= {type(None), Unavailable}
+    gc.collect()
+
+
 async def test_a_command_has_a_shorter_way(url: str) -> None:
     held = acquire(url, Settings(auto_open=False))
     with pytest.raises(UnknownBoard):
