@@ -189,7 +189,7 @@ def rejection(code: str, violations: list[kinds.Violation], remedy: kinds.Remedy
     """The error that a rejection is raised as."""
     first = next(violation for violation in violations if violation.code == code)
     more = len(violations) - 1
-    detail = first.detail + (f" (and {more} more violations)" if more else "")
+    detail = first.detail + (f" (and {more} more: see rules)" if more else "")
     members = {"rules": violations, "evidence": first.evidence, "remedy": remedy}
     return ERRORS_BY_CODE[code](detail, members=members)
 

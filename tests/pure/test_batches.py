@@ -68,7 +68,7 @@ def test_the_first_rule_in_the_order_of_the_table_is_the_code(world: World) -> N
     assert caught.value.rules[0].code == "unseen-revision"
     assert caught.value.evidence["current"] == 1
     assert caught.value.evidence["asserted"] == 1
-    assert "(and 2 more violations)" in caught.value.detail
+    assert "(and 2 more: see rules)" in caught.value.detail
 
 
 def test_the_codes_are_in_the_order_of_the_table() -> None:

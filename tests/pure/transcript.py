@@ -33,7 +33,7 @@ class Told(World):
         self, principal: Principal, command: ask.Command, *, seen: int | None = None, once: str | None = None
     ) -> say.Reply | BlackboardError:
         head = self.head
-        self.lines.append(f"{principal.actor} {BY_MESSAGE[type(command)].name} {_plain(command)}")
+        self.lines += _folded(f"{principal.actor} {BY_MESSAGE[type(command)].name} ", _plain(command))
         try:
             answer = super().answer(principal, command, seen=seen, once=once)
         except BlackboardError as error:
@@ -51,13 +51,17 @@ class Told(World):
 
 
 def _plain(value: Any) -> str:
-    """As JSON; hashes and the policy's word lists shortened, for people."""
+    """As JSON for people: hashes shortened, the policy and what says nothing left out."""
     return json.dumps(_short(json.loads(msgspec.json.encode(value))), ensure_ascii=False)
 
 
 def _short(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _short(member) for name, member in value.items() if name not in ("rules", "policy")}
+        return {
+            name: _short(member)
+            for name, member in value.items()
+            if name not in ("rules", "policy") and member not in (None, False, [], "")
+        }
     if isinstance(value, list):
         return [_short(item) for item in value]
     is_hash = isinstance(value, str) and len(value) == 64 and value.isalnum()
