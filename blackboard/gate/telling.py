@@ -120,6 +120,8 @@ def moved(board: Board, agent: AgentState, known: int, forgotten: int = 0) -> li
     view, me = agent.view, agent.id
     ranged, reads, writes = bool(view.starts), view.reads, view.writes
     for seq, key, revision, writer in reversed(board.moves):
+        if seq <= view.base:
+            break
         if forgotten < seq <= known:
             if not forgotten:
                 break
