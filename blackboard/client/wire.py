@@ -86,10 +86,7 @@ def _segment(name: str, value: object) -> str:
         raise Malformed(f"{member}: expected str, got {type(value).__name__}", member=member, value=value)
     if not value:  # a path cannot say it
         canonical.check_identifier(value, member=member, max_bytes=1)
-    try:
-        quoted = quote(value, safe="")
-    except UnicodeEncodeError:
-        raise Malformed(f"{member} holds a lone surrogate", member=member, value=value) from None
+    quoted = quote(value, safe="")
     return quoted.replace(".", "%2E") if set(value) == {"."} else quoted
 
 
