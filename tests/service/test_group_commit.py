@@ -26,6 +26,8 @@ from tests.service.support import (
     write,
 )
 
+A = agent("a")
+
 
 async def test_commands_that_arrive_at_once_share_one_commit() -> None:
     service, store = await opened()
@@ -171,6 +173,19 @@ async def test_one_board_in_trouble_does_not_hold_up_another() -> None:
     assert (await service.execute("other", agent("a"), write("k", 1))).seq == 2
     gate.set()
     await stuck
+
+
+async def test_a_long_batch_of_one_board_lets_the_others_have_their_turn() -> None:
+    service, _ = await opened()
+    await do(service, A, write("k", 1), board="other")
+    ended: list[str] = []
+
+    async def one(board: str, number: int) -> None:
+        await do(service, A, write(f"k{number}", 1), board=board)
+        ended.append(board)
+
+    await asyncio.gather(*(one(BOARD, n) for n in range(1500)), one("other", 1))
+    assert ended[0] == "other"
 
 
 async def test_the_first_command_opens_a_board_only_where_that_is_allowed() -> None:
