@@ -175,14 +175,26 @@ def test_a_reader_that_goes_away_is_no_failure(board: tuple[str, ...], cli: Cli)
         assert process.wait(30) in (0, 141)
 
 
+def hear_interrupts() -> None:
+    """Undo what a shell without job control does to those it runs in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_ends_a_command_quietly(board: tuple[str, ...]) -> None:
     with subprocess.Popen(
-        [*COMMAND, "follow", *board], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, "follow", *board],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_interrupts,
     ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert (process.returncode, said) == (130, "")
 
 
