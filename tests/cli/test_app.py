@@ -175,18 +175,24 @@ def test_a_reader_that_goes_away_is_no_failure(board: tuple[str, ...], cli: Cli)
         assert process.wait(30) in (0, 141)
 
 
-def hear_interrupts() -> None:
-    """Undo what a shell without job control does to those it runs in the background."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+HEARING_INTERRUPTS = (
+    sys.executable,
+    "-c",
+    (
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    ),
+)
+"""Undoes what a shell without job control does to those it runs in the background."""
 
 
 def test_ctrl_c_ends_a_command_quietly(board: tuple[str, ...]) -> None:
     with subprocess.Popen(
-        [*COMMAND, "follow", *board],
+        [*HEARING_INTERRUPTS, *COMMAND, "follow", *board],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=hear_interrupts,
     ) as process:
         try:
             assert process.stdout is not None
