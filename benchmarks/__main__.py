@@ -28,22 +28,30 @@ END = "<!-- end -->"
 def main(arguments: list[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     names = asked.names or list(BENCHMARKS)
-    unknown = [name for name in names if name not in BENCHMARKS]
-    if unknown:
-        sys.stderr.write(f"bench: no benchmark is named {unknown[0]}; there are {', '.join(BENCHMARKS)}\n")
+    wrong = _wrong(asked)
+    if wrong:
+        sys.stderr.write(f"bench: {wrong}\n")
         return FAILED
-    form = (
-        report.as_json if asked.json else report.markdown if asked.markdown or asked.update else report.table
-    )
     with machine.workplace(asked.dir) as place:
         facts = machine.facts(place)
         measured = Measured(Run(_sizes(asked), place))
         figures = list(measured.figures(names))
     if asked.update and not measured.failed:
-        update(DOCUMENT, form(figures, facts))
+        update(DOCUMENT, report.markdown(figures, facts))
     elif figures:
+        form = report.as_json if asked.json else report.markdown if asked.markdown else report.table
         print(form(figures, facts))
     return FAILED if measured.failed else 0
+
+
+def _wrong(asked: argparse.Namespace) -> str | None:
+    """What cannot be done as asked."""
+    unknown = [name for name in asked.names if name not in BENCHMARKS]
+    if unknown:
+        return f"no benchmark is named {unknown[0]}; there are {', '.join(BENCHMARKS)}"
+    if asked.update and (asked.names or asked.quick):
+        return "the document shows everything, measured in full: --update stands alone"
+    return None
 
 
 def update(document: Path, measured: str) -> None:

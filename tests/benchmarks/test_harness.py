@@ -147,6 +147,14 @@ def test_what_is_not_there_is_named_and_nothing_is_measured(capsys: pytest.Captu
     assert "there are storage, embedded" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("more", ["--quick", "storage"])
+def test_the_document_is_never_updated_with_less_than_everything(
+    more: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(["--update", more]) == 2
+    assert "--update stands alone" in capsys.readouterr().err
+
+
 def test_a_benchmark_that_fails_does_not_keep_others_from_running(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
