@@ -99,6 +99,18 @@ def test_the_event_holds_what_the_server_found(cited: World) -> None:
     assert (body.cited, body.about) == (["entry:2"], None)
 
 
+def test_a_hash_is_still_cited_after_one_that_began_alike_is_gone() -> None:
+    ledger = Ledger()
+    assert not ledger.hashed("01020304")
+    one, other = (bytes([1, 2, 3, 4]) + bytes([number]) * 28 for number in range(2))
+    ledger.put(Entry("a", b"1", 1, "x", 1, one, 1, 1))
+    ledger.put(Entry("b", b"1", 1, "x", 2, other, 2, 2))
+    ledger.put(Entry("b", b"null", 2, "x", 3, other, 2, 2, deleted=True))
+    assert (ledger.hashed(one.hex()), ledger.hashed(other.hex())) == (True, False)
+    ledger.put(Entry("a", b"null", 2, "x", 4, one, 1, 2, deleted=True))
+    assert not ledger.hashed("01020304")
+
+
 hashes = st.integers(0, 3).map(lambda number: bytes([1, 2, 3, 4]) + bytes([number]) * 28)
 
 

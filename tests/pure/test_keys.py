@@ -42,5 +42,13 @@ def test_the_bound_of_a_prefix_is_below_every_key_behind_it(prefix: str, key: st
         assert above(prefix) < key
 
 
+def test_keys_stay_in_order_across_the_borders_of_buckets() -> None:
+    found = SortedKeys()
+    for number in (5, 3, 8, 1, 9, 2, 7, 4, 6, 0):
+        found.add(str(number))
+    assert "".join(found.after(None)) == "0123456789"
+    assert "".join(found.after("3")) == "456789"
+
+
 def test_a_board_without_keys_has_none_to_walk() -> None:
     assert list(SortedKeys().after(None)) == []
