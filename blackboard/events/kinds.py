@@ -88,8 +88,8 @@ class AttemptedWrite(
 ):
     """One write of a refused batch, without its value.
 
-    `status` is the value's status as the gate reads it (`gate/status.py`), which is what the completion
-    rule needs to be judged again; `replayed` marks a write that was a replay of an accepted one.
+    `status` is that of the value, as the gate reads it: what the completion rule needs to be judged again.
+    `replayed` marks a write that was a replay of an accepted one.
     """
 
     key: str

@@ -16,7 +16,7 @@ from blackboard.messages.principal import Call, Principal
 from blackboard.projections.agent import AgentState
 from blackboard.projections.board import Board
 from blackboard.projections.evolve import settle
-from blackboard.projections.keys import above
+from blackboard.projections.keys import below
 
 MOST_ENTRIES = 1000
 """The entries of a page of the ledger."""
@@ -147,11 +147,14 @@ def _held(board: Board, agent: AgentState, key: str) -> say.HeldEntry:
 
 def _range(start: str, end: str | None, mark: int) -> say.RangeSeen:
     # A step begins at a prefix or just above a key, and ends likewise, or above every key of a prefix.
-    prefix, through = "", end
-    if end is not None and end.endswith(above("")):
-        prefix, through = end.removesuffix(above("")), None
-    after = start.removesuffix("\0") if start not in ("", prefix) else None
-    through = through.removesuffix("\0") if through is not None else None
+    prefix, through = "", None
+    if end is not None and end.endswith("\0"):
+        through = end.removesuffix("\0")
+    elif end is not None:
+        prefix = below(end)
+        if not start.startswith(prefix):
+            prefix, through = "", end
+    after = start.removesuffix("\0") if start != prefix else None
     return say.RangeSeen(range=KeyRange(after=after, through=through, prefix=prefix), seen_at=mark)
 
 

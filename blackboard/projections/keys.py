@@ -9,7 +9,8 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 
 _BUCKET = 1024
-_END = "\U0010ffff"
+_LAST = "\U0010ffff"
+_SURROGATES, _AFTER_SURROGATES = 0xD800, 0xE000
 
 
 class SortedKeys:
@@ -57,6 +58,16 @@ class SortedKeys:
             at += 1
 
 
-def above(prefix: str) -> str:
-    """A string above every key that starts with `prefix` (keys are at most 256 bytes)."""
-    return prefix + _END * 65
+def above(prefix: str) -> str | None:
+    """The least string above every one that starts with `prefix`; None where nothing is above them."""
+    stem = prefix.rstrip(_LAST)
+    if not stem:
+        return None
+    following = ord(stem[-1]) + 1
+    return stem[:-1] + chr(_AFTER_SURROGATES if following == _SURROGATES else following)
+
+
+def below(bound: str) -> str:
+    """The prefix of which `bound` is above every key, if it is the bound of one."""
+    before = ord(bound[-1]) - 1
+    return bound[:-1] + chr(_SURROGATES - 1 if before == _AFTER_SURROGATES - 1 else before)

@@ -64,7 +64,7 @@ class View:
     def read_range(self, after: str | None, through: str | None, prefix: str, seq: int) -> None:
         """A served read covered the keys `after < key <= through` under `prefix`."""
         low = prefix if after is None or after < prefix else after + "\0"
-        high = (above(prefix) if prefix else None) if through is None else through + "\0"
+        high = above(prefix) if through is None else through + "\0"
         if high is not None and high <= low:
             return  # a cursor beyond the prefix: nothing was covered
         self._splice(low, high, seq)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blackboard.projections import keys as module
-from blackboard.projections.keys import SortedKeys, above
+from blackboard.projections.keys import SortedKeys, above, below
 
 short = st.text("ab/\U0010ffff", max_size=4)
 
@@ -31,15 +31,26 @@ def test_the_keys_are_a_sorted_set(first: set[str], later: set[str], after: str 
     assert list(found.after(after, prefix)) == expected
 
 
-@given(short, st.text(max_size=64))
+@given(short | st.text(max_size=3), st.text(st.characters() | st.just("\U0010ffff")))
 def test_the_bound_of_a_prefix_is_above_every_key_of_it(prefix: str, rest: str) -> None:
-    assert prefix + rest < above(prefix)
+    bound = above(prefix)
+    assert (bound is None) == (prefix.strip("\U0010ffff") == "")
+    if bound is not None:
+        assert prefix + rest < bound
+        assert (prefix + rest).startswith(below(bound))
 
 
-@given(short, short)
-def test_the_bound_of_a_prefix_is_below_every_key_behind_it(prefix: str, key: str) -> None:
+@given(short | st.text(max_size=3), short | st.text(max_size=3))
+def test_the_bound_of_a_prefix_is_not_above_any_key_behind_it(prefix: str, key: str) -> None:
+    bound = above(prefix)
     if key > prefix and not key.startswith(prefix):
-        assert above(prefix) < key
+        assert bound is not None
+        assert bound <= key
+
+
+def test_the_bound_of_a_prefix_is_a_string_that_can_be_written() -> None:
+    assert above("a\ud7ff") == "a\ue000"
+    assert below("a\ue000") == "a\ud7ff"
 
 
 def test_keys_stay_in_order_across_the_borders_of_buckets() -> None:
