@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from blackboard import canonical
 from blackboard.errors import BeyondHead, BlackboardError, BoardTooNew, IntegrityFailure
@@ -21,8 +21,13 @@ from blackboard.projections.board import Board
 from blackboard.projections.evolve import evolve
 from blackboard.store.contract import Loaded
 
+T = TypeVar("T")
+
+FETCHED = 2_000
+"""Rows fetched at once: a hop to the store's thread costs as much as folding twenty."""
+
 SLICE = 500
-"""Rows folded between two turns of the loop: about 2 ms."""
+"""Rows folded between two turns of the loop: about 3 ms."""
 
 INLINE_BYTES = 256 * 1024
 """A snapshot up to this size is decoded at once, a larger one in a thread of its own."""
@@ -115,12 +120,20 @@ async def _advance(log: Log, fold: Fold, through: int, *, verify: bool) -> None:
     while fold.board.head < through:
         before = fold.board.head
         if verify:
-            fold.verify(await log.whole(fold.name, before, through, SLICE))
+            whole = await log.whole(fold.name, before, through, FETCHED)
+            await _in_slices(fold.verify, whole)
         else:
-            fold.trust(await log.trusted(fold.name, before, through, SLICE))
+            trusted = await log.trusted(fold.name, before, through, FETCHED)
+            await _in_slices(fold.trust, trusted)
         if fold.board.head == before:
             raise fold.missing()
         await check_format(log, fold)
+
+
+async def _in_slices(step: Callable[[Sequence[T]], None], rows: Sequence[T]) -> None:
+    for at in range(0, len(rows), SLICE):
+        step(rows[at : at + SLICE])
+        await asyncio.sleep(0)
 
 
 async def check_format(log: Log, fold: Fold) -> None:
@@ -196,9 +209,23 @@ class Fold:
         board, previous = self.board, self.hash
         frame = canonical.framed(self.name.encode())
         try:
-            for row in rows:
-                _, seq, kind, version, actor, turn, command_id, request, key, revision, recorded_at = row[:11]
-                body, salt, digest, stored = row[11:]
+            for (
+                _,
+                seq,
+                kind,
+                version,
+                actor,
+                turn,
+                command_id,
+                request,
+                key,
+                revision,
+                recorded_at,
+                body,
+                salt,
+                digest,
+                stored,
+            ) in rows:
                 if seq != board.head + 1:
                     raise self.missing()
                 if (
