@@ -99,6 +99,43 @@ def test_the_event_holds_what_the_server_found(cited: World) -> None:
     assert (body.cited, body.about) == (["entry:2"], None)
 
 
+tokens = st.one_of(
+    st.integers(0, 9).map(lambda seq: f"entry:{seq}"),
+    st.builds(
+        lambda key, number: f"{key}@{number}", st.sampled_from(["a", "b@c", "d", "x"]), st.integers(0, 4)
+    ),
+    st.sampled_from(["hello", "a", "done", "@", "entry:a", "a@", "deadbeef"]),
+)
+marks = st.sampled_from(["", ".", ",", "!", ":", "..."])
+
+
+@given(
+    st.lists(st.tuples(tokens, marks), min_size=1, max_size=8), st.sampled_from([" ", "  ", "\n", " (", "; "])
+)
+def test_a_message_cites_the_words_in_it_that_exist(words: list[tuple[str, str]], between: str) -> None:
+    world = World()
+    agent = world.agent("z")
+    agent.writes("a", 1)
+    agent.writes_many(write("a", 2), write("b@c", 3))
+    agent.says("no entry")
+    agent.deletes("d", 1)
+    revisions = {"a": 2, "b@c": 3, "d": 1}
+    existing = {f"entry:{entry.seq}" for entry in world.board.moves}
+    existing |= {f"{key}@{n}" for key, last in revisions.items() for n in range(1, last + 1)}
+    text = between.join(word + mark for word, mark in words)
+    expected = [*dict.fromkeys(word for word, _ in words if word in existing)]
+    assert agent.says(text).cited == expected
+    assert world.last(kinds.MessagePosted).about == (
+        None
+        if expected
+        else "key"
+        if any(word in ("a", "d") for word, _ in words)
+        else "status"
+        if any(word == "done" for word, _ in words)
+        else None
+    )
+
+
 def test_a_hash_is_still_cited_after_one_that_began_alike_is_gone() -> None:
     ledger = Ledger()
     assert not ledger.hashed("01020304")
