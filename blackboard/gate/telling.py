@@ -13,7 +13,7 @@ from blackboard.messages import replies as say
 from blackboard.messages.limits import MAX_ITEMS_TOLD
 from blackboard.messages.principal import Principal
 from blackboard.projections.agent import AgentState
-from blackboard.projections.board import Board, Notable
+from blackboard.projections.board import Board, Move, Notable
 
 _CLEAR = 'read everything once: read_all(), or POST reads {"all": true} until there is no cursor'
 
@@ -82,7 +82,7 @@ def _may(board: Board, agent: AgentState) -> str:
     return f"read, say and propose; write the keys that it has read since event {agent.demotion.since}"
 
 
-def notices(board: Board, asker: str | None, known: int, forgotten: int = 0) -> list[say.Notice]:
+def notices(board: Board, asker: str | None, known: int, forgotten: int) -> list[say.Notice]:
     """The latest of every other agent and of the board, newest first; then a count.
 
     Left out is what happened after `forgotten` and up to `known`.
@@ -111,29 +111,47 @@ def _untold(board: Board, known: int, forgotten: int) -> Iterator[tuple[str, Not
             return
 
 
-def moved(board: Board, agent: AgentState, known: int, forgotten: int = 0) -> list[say.Moved]:
-    """The keys that the agent has observed since its base and that a peer has advanced.
+def moved(board: Board, agent: AgentState, known: int, forgotten: int) -> list[say.Moved]:
+    """The keys that the agent has observed since its base and that a peer has advanced, newest first.
 
-    Left out is what happened after `forgotten` and up to `known`.
+    Left out is what happened after `forgotten` and up to `known`, and what the board remembers no more.
     """
-    found: dict[str, say.Moved] = {}
-    view, me = agent.view, agent.id
-    ranged, reads, writes = bool(view.starts), view.reads, view.writes
-    for seq, key, revision, writer in reversed(board.moves):
-        if seq <= view.base:
-            break
-        if forgotten < seq <= known:
-            if not forgotten:
-                break
+    told: list[say.Moved] = []
+    for seq, key, revision, writer in _candidates(board, agent, known if not forgotten else 0):
+        if writer == agent.id or forgotten < seq <= known:
             continue
-        # Most moves are of keys that this agent never saw: they are passed over at the price of two look-ups.
-        if writer == me or not (ranged or key in reads or key in writes) or key in found:
-            continue
-        if view.base < view.observed(key) < seq:
-            found[key] = say.Moved(key=key, revision=revision, writer=writer, seq=seq)
-            if len(found) == MAX_ITEMS_TOLD:
+        if agent.view.base < agent.view.observed(key) < seq:
+            told.append(say.Moved(key=key, revision=revision, writer=writer, seq=seq))
+            if len(told) == MAX_ITEMS_TOLD:
                 break
-    return list(found.values())
+    return told
+
+
+def _candidates(board: Board, agent: AgentState, after: int) -> Iterable[Move]:
+    """The latest move after `after` of every key that the agent may have observed, newest first.
+
+    Either the moves are gone through or the agent's keys, whichever are fewer: of a few keys it knows
+    all, however busy its peers are.
+    """
+    moves, view = board.moves, agent.view
+    keys = len(view.reads) + len(view.writes)
+    if view.starts or keys >= min(len(moves), board.head - after):
+        return _latest(board, max(after, view.base))
+    entries, oldest = board.ledger.entries, moves[0].seq if moves else 0
+    found = [entry for key in {*view.reads, *view.writes} if (entry := entries.get(key)) is not None]
+    late = [entry for entry in found if entry.seq >= oldest and entry.seq > after]
+    late.sort(key=lambda entry: entry.seq, reverse=True)
+    return [Move(entry.seq, entry.key, entry.revision, entry.writer) for entry in late]
+
+
+def _latest(board: Board, after: int) -> Iterator[Move]:
+    seen: set[str] = set()
+    for move in reversed(board.moves):
+        if move.seq <= after:
+            return
+        if move.key not in seen:
+            seen.add(move.key)
+            yield move
 
 
 def guarantee(board: Board) -> say.Guarantee:
