@@ -14,7 +14,7 @@ from typing import NamedTuple
 from blackboard import canonical
 from blackboard.errors import BlackboardError, IdempotencyKeyReused, RateLimited
 from blackboard.events.envelope import Command, Draft, Event, Row, Tip, number, seal, unseal
-from blackboard.events.kinds import BoardRead, SignalRaised, WriteRejected
+from blackboard.events.kinds import BoardRead, EntryWritten, SignalRaised, WriteRejected
 from blackboard.gate.case import Need
 from blackboard.gate.decide import complete, decide, needs
 from blackboard.gate.decision import Decision
@@ -236,6 +236,8 @@ class Attempt:
         metrics.rereads += self._rereads
         for event in self.events:
             body = event.body
+            if type(body) is EntryWritten:
+                continue  # nearly all of them
             if isinstance(body, BoardRead):
                 metrics.reads += len(body.keys) + body.served
             elif isinstance(body, WriteRejected):
