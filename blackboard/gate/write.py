@@ -66,7 +66,7 @@ def judge(asked: Asked, writes: tuple[PreparedWrite, ...]) -> Judged:
             replays[case.key] = repeated
             continue
         cases.append(case)
-        for rule in rules:
+        for _, rule in rules:
             violation = rule(case)
             if violation is not None:
                 violations.append(violation)

@@ -83,7 +83,7 @@ def test_the_codes_are_in_the_order_of_the_table() -> None:
         "completion-unverified",
         "basis-moved",
     )
-    assert [rule.__name__.replace("_", "-") for rule in RULES[1]] == list(CODES)
+    assert [rule.__name__.replace("_", "-") for _, rule in RULES[1]] == list(CODES)
     assert sorted(ORDER, key=ORDER.__getitem__) == list(CODES)
 
 

@@ -16,32 +16,22 @@ from blackboard.gate.writes.revision_skipped import revision_skipped
 from blackboard.gate.writes.single_writer import single_writer
 from blackboard.gate.writes.unseen_revision import unseen_revision
 
-RULES: dict[int, tuple[Rule, ...]] = {
+RULES: dict[int, tuple[tuple[str, Rule], ...]] = {
     1: (
-        revision_reused,
-        single_writer,
-        agent_read_only,
-        revalidation_required,
-        revision_not_advancing,
-        revision_skipped,
-        unseen_revision,
-        completion_unverified,
-        basis_moved,
+        ("revision-reused", revision_reused),
+        ("single-writer", single_writer),
+        ("agent-read-only", agent_read_only),
+        ("revalidation-required", revalidation_required),
+        ("revision-not-advancing", revision_not_advancing),
+        ("revision-skipped", revision_skipped),
+        ("unseen-revision", unseen_revision),
+        ("completion-unverified", completion_unverified),
+        ("basis-moved", basis_moved),
     ),
 }
-"""The rules by board format: an old verdict is judged again by the rules that made it."""
+"""The rules by board format, each with its code: an old verdict is judged again by the rules that made it."""
 
-CODES: tuple[str, ...] = (
-    "revision-reused",
-    "single-writer",
-    "agent-read-only",
-    "revalidation-required",
-    "revision-not-advancing",
-    "revision-skipped",
-    "unseen-revision",
-    "completion-unverified",
-    "basis-moved",
-)
+CODES: tuple[str, ...] = tuple(code for code, _ in RULES[max(RULES)])
 """Every code, in the order of the table: the first one that is broken names the rejection."""
 
 ORDER: dict[str, int] = {code: place for place, code in enumerate(CODES)}
