@@ -60,7 +60,7 @@ def payload_hash(  # noqa: PLR0917 - the hashed members
     deleted: bool = False,
     confidence: bytes | None = None,
 ) -> bytes:
-    """Return the SHA-256 of what an agent writes at a revision (source: `docs/`, the payload hash).
+    """Return the SHA-256 of what an agent writes at a revision.
 
     Hashed are the RFC 8785 bytes of `{"agent", "key", "revision", "value"}`, with `"deleted": true` only for
     a deletion and `"confidence"` only where one is given. `value` and `confidence` are canonical bytes;

@@ -1,4 +1,4 @@
-"""The limits of what counts as JSON here (`docs/`: limits)."""
+"""The limits of what counts as JSON here."""
 
 from typing import Final
 

@@ -23,6 +23,7 @@ from blackboard.client.retry import RetryPolicy
 from blackboard.client.sync import SyncBoard
 from blackboard.config import Settings
 from blackboard.errors import Malformed, NotAllowed
+from blackboard.messages.limits import DEFAULT_LIMITS
 from blackboard.messages.principal import Grants, Principal, Role
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ __all__ = ["Connecting", "Options", "connect", "connect_sync"]
 
 OPERATOR_TOKEN: Final = "operator.token"  # noqa: S105 (the name of a file)
 EMBEDDED_GRANTS: Final = Grants(records=["chatter"])
-_NAME_BYTES: Final = 128
 
 
 class Options(TypedDict, total=False):
@@ -158,7 +158,7 @@ class _Checked(Struct, frozen=True, kw_only=True):
 def _check_name(name: object, member: str) -> None:
     if not isinstance(name, str):
         raise Malformed(f"{member} is a name, not {name!r}", member=member, value=name)
-    canonical.check_identifier(name, member=member, max_bytes=_NAME_BYTES)
+    canonical.check_identifier(name, member=member, max_bytes=DEFAULT_LIMITS.identifier_bytes)
 
 
 def _grants(grants: Grants | Mapping[str, Any] | None) -> Grants:

@@ -12,14 +12,12 @@ from blackboard.gate.read import as_served
 from blackboard.gate.telling import context, standing
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
+from blackboard.messages.limits import DEFAULT_LIMITS
 from blackboard.messages.principal import Call, Principal
 from blackboard.projections.agent import AgentState
 from blackboard.projections.board import Board
 from blackboard.projections.evolve import settle
 from blackboard.projections.keys import below
-
-MOST_ENTRIES = 1000
-"""The entries of a page of the ledger."""
 
 LISTED = 1000
 """How many observations of a view one reply lists; the rest is counted."""
@@ -49,11 +47,11 @@ def ledger(board: Board, query: ask.GetLedger, *, head: int) -> say.LedgerReply:
 
     The digest is over the whole ledger, so only the first page of a walk pays for it.
     """
-    if not 1 <= query.limit <= MOST_ENTRIES:
+    if not 1 <= query.limit <= DEFAULT_LIMITS.page_entries:
         raise Malformed(
-            f"limit {query.limit}: a page has 1 to {MOST_ENTRIES} entries",
+            f"limit {query.limit}: a page has 1 to {DEFAULT_LIMITS.page_entries} entries",
             member="limit",
-            limit=MOST_ENTRIES,
+            limit=DEFAULT_LIMITS.page_entries,
             value=query.limit,
         )
     entries: list[say.Entry] = []

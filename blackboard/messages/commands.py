@@ -13,9 +13,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from blackboard.events.kinds import Cause, Mode, Notify
 from blackboard.events.policy import PolicyPatch
+from blackboard.messages.limits import MAX_INTEGER
 from blackboard.messages.principal import Grants, Role
 
-Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+Count = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
 
 
 class Message(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-MAX_INTEGER = 2**53 - 1
+from blackboard.canonical import JSON_DEPTH, SAFE_INTEGER
+
+MAX_INTEGER = SAFE_INTEGER
+"""The highest seq, revision, turn or count that a message may name."""
+
 MAX_ITEMS_TOLD = 50
 """How many keys, notices or moved entries one reply names before it only counts."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Sizes in bytes of UTF-8, counts in items. Settings may change them; the defaults are the design's."""
+    """Sizes in bytes of UTF-8, counts in items. Settings may change the first four."""
 
     command_bytes: int = 128 * 1024
     value_bytes: int = 64 * 1024
@@ -18,7 +22,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     writes_per_batch: int = 1000
     reads_per_command: int = 1000
     page_entries: int = 1000
-    json_depth: int = 32
+    json_depth: int = JSON_DEPTH
     text_bytes: int = 16 * 1024
     identifier_bytes: int = 128
     kept_records: int = 10_000

@@ -19,6 +19,7 @@ import msgspec
 from blackboard import canonical
 from blackboard.errors import Malformed, NotAllowed, NotFound, Unauthenticated
 from blackboard.messages import commands as ask
+from blackboard.messages.limits import DEFAULT_LIMITS
 from blackboard.messages.principal import Principal
 from blackboard.messages.replies import TokenReply, TokensReply
 from blackboard.store.contract import Store, StoredToken
@@ -28,7 +29,7 @@ __all__ = ["TOKEN_PREFIX", "Tokens", "digest_of", "new_secret"]
 TOKEN_PREFIX: Final = "bb_"  # noqa: S105 - what every token begins with
 REMEMBERED_SECONDS: Final = 2.0
 _REMEMBERED: Final = 4096
-_NAME_BYTES: Final = 128
+_NAME_BYTES: Final = DEFAULT_LIMITS.identifier_bytes
 _PATTERNS: Final = 256
 _DAY: Final = 86_400_000_000
 _WILD: Final = frozenset("*?[")

@@ -11,15 +11,14 @@ import time
 from collections import OrderedDict
 
 from blackboard import canonical
+from blackboard.messages.limits import DEFAULT_LIMITS
 from blackboard.service.context import Context
 from blackboard.service.live import LiveBoard
-
-BOARD_NAME_BYTES = 128
 
 
 def check_name(board: str) -> None:
     """Accept what a board may be called. Raises `Malformed`."""
-    canonical.check_identifier(board, member="board", max_bytes=BOARD_NAME_BYTES)
+    canonical.check_identifier(board, member="board", max_bytes=DEFAULT_LIMITS.identifier_bytes)
 
 
 class Cache:
