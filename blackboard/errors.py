@@ -46,45 +46,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-__all__ = [
-    "ERRORS_BY_CODE",
-    "AgentReadOnly",
-    "BasisMoved",
-    "BeyondHead",
-    "BlackboardError",
-    "BoardTooNew",
-    "CompletionUnverified",
-    "Conflict",
-    "IdempotencyKeyReused",
-    "IntegrityFailure",
-    "Malformed",
-    "NotAllowed",
-    "NotFound",
-    "OutcomeUnknown",
-    "PayloadMismatch",
-    "PolicyDiffers",
-    "ProposalClosed",
-    "RateLimited",
-    "RevalidationRequired",
-    "RevisionMissing",
-    "RevisionNotAdvancing",
-    "RevisionReused",
-    "RevisionSkipped",
-    "SchemaMismatch",
-    "SingleWriter",
-    "StoreBusy",
-    "TooLarge",
-    "TurnOutOfOrder",
-    "Unauthenticated",
-    "Unavailable",
-    "UnknownAgent",
-    "UnknownBoard",
-    "UnknownProposal",
-    "UnseenRevision",
-    "WriteRejected",
-    "error_from_code",
-]
-
 _SHOWN = 80
 
 
@@ -426,25 +387,4 @@ def _tree(root: type[BlackboardError]) -> dict[str, type[BlackboardError]]:
 
 
 ERRORS_BY_CODE: dict[str, type[BlackboardError]] = _tree(BlackboardError)
-"""Class by code: how a client turns a problem document back into the error that was raised."""
-
-
-def error_from_code(
-    code: str, detail: str, *, status: int, members: dict[str, Any], reply: Any = None
-) -> BlackboardError:
-    """Rebuild an error from its wire form. An unknown code falls back by `status`, never fails."""
-    found = ERRORS_BY_CODE.get(code) or _by_status(status)
-    return found(detail, members=members, reply=reply)
-
-
-def _by_status(status: int) -> type[BlackboardError]:
-    known = {
-        401: Unauthenticated,
-        403: NotAllowed,
-        404: NotFound,
-        409: Conflict,
-        413: TooLarge,
-        429: RateLimited,
-    }
-    fallback: type[BlackboardError] = Unavailable if status >= 500 else Malformed
-    return known.get(status, fallback)
+"""Class by code: what a code on the wire or in the log stands for."""

@@ -8,8 +8,20 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from blackboard.errors import BlackboardError, error_from_code
-from blackboard.messages.replies import ProblemDocument, Reply
+from blackboard.errors import (
+    ERRORS_BY_CODE,
+    BlackboardError,
+    Conflict,
+    Malformed,
+    NotAllowed,
+    NotFound,
+    RateLimited,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
+from blackboard.messages.problem import ProblemDocument
+from blackboard.messages.replies import Reply
 
 __all__ = ["document", "refusal", "restore"]
 
@@ -20,6 +32,14 @@ class _Head(Struct):
     status: int
 
 
+_BY_STATUS: dict[int, type[BlackboardError]] = {
+    401: Unauthenticated,
+    403: NotAllowed,
+    404: NotFound,
+    409: Conflict,
+    413: TooLarge,
+    429: RateLimited,
+}
 _CONTEXT = frozenset(Reply.__struct_fields__)
 _ENVELOPE = frozenset({"type", "title", "status", "code", "detail"})
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -60,7 +80,7 @@ def restore(raw: bytes) -> BlackboardError:
         reply = _context(problem) if whole else None
     outside = _ENVELOPE | _CONTEXT if reply is not None else _ENVELOPE
     kept = {name: value for name, value in members.items() if name not in outside}
-    return error_from_code(head.code, head.detail, status=head.status, members=kept, reply=reply)
+    return _class_of(head.code, head.status)(head.detail, members=kept, reply=reply)
 
 
 def _context(problem: ProblemDocument) -> Reply:
@@ -70,4 +90,10 @@ def _context(problem: ProblemDocument) -> Reply:
 
 def refusal(status: int) -> BlackboardError:
     """The error for an answer that says nothing but its status."""
-    return error_from_code("", f"the server answers {status} without saying why", status=status, members={})
+    return _class_of("", status)(f"the server answers {status} without saying why")
+
+
+def _class_of(code: str, status: int) -> type[BlackboardError]:
+    """The class with this code; of a later release's code, what its status means."""
+    fallback = Unavailable if status >= 500 else Malformed
+    return ERRORS_BY_CODE.get(code) or _BY_STATUS.get(status, fallback)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from blackboard.events.kinds import KeyRange, Mode, Remedy, Violation
+from blackboard.events.kinds import KeyRange, Mode
 from blackboard.events.policy import Effect, Policy
 from blackboard.messages.principal import Grants, Role
 
@@ -385,27 +385,3 @@ class TokensReply(Struct, frozen=True, kw_only=True):
     """Every token, without its secret."""
 
     tokens: list[TokenReply]
-
-
-class ProblemDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """RFC 9457, with the members that this project adds (see the error tree)."""
-
-    type: str
-    title: str
-    status: int
-    code: str
-    detail: str
-    replayed: bool = False
-    member: str | None = None
-    limit: Any = None
-    value: Any = None
-    rules: list[Violation] = []
-    evidence: Any = None
-    remedy: Remedy | None = None
-    seq: int | None = None
-    head: int | None = None
-    standing: Standing | None = None
-    notices: list[Notice] = []
-    moved: list[Moved] = []
-    signals: list[RaisedSignal] = []
-    guarantee: Guarantee | None = None

@@ -12,6 +12,7 @@ from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
 from blackboard.messages.limits import MAX_INTEGER
 from blackboard.messages.operations import OPERATIONS, Operation
+from blackboard.messages.problem import ProblemDocument
 from blackboard.server.endpoint import body_of, path_params
 from blackboard.server.logs import CLOUD_EVENTS, NDJSON, CloudEvent
 from blackboard.server.pagelist import PAGES
@@ -68,7 +69,7 @@ def document() -> dict[str, Any]:
 
 def schemas() -> dict[str, Any]:
     """The JSON Schema of every type that travels, by name."""
-    types: dict[type[Any], None] = {say.ProblemDocument: None, CloudEvent: None}
+    types: dict[type[Any], None] = {ProblemDocument: None, CloudEvent: None}
     for operation in OPERATIONS:
         types[operation.reply] = None
         if operation.method != "GET":

@@ -57,9 +57,26 @@ def test_a_head_without_its_notices_is_a_member_and_no_context() -> None:
     assert (found.members, found.reply, found.head) == ({"head": 33, "limit": 33}, None, None)
 
 
-def test_an_unknown_code_is_typed_by_its_status() -> None:
-    text = json.dumps({"type": "x", "title": "x", "status": 409, "code": "of-a-later-release", "detail": "d"})
-    assert type(restore(text.encode())) is errors.Conflict
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (401, errors.Unauthenticated),
+        (403, errors.NotAllowed),
+        (404, errors.NotFound),
+        (409, errors.Conflict),
+        (413, errors.TooLarge),
+        (400, errors.Malformed),
+        (422, errors.Malformed),
+        (429, errors.RateLimited),
+        (500, errors.Unavailable),
+        (503, errors.Unavailable),
+        (599, errors.Unavailable),
+    ],
+)
+def test_an_unknown_code_is_typed_by_its_status(status: int, kind: type[errors.BlackboardError]) -> None:
+    told = {"type": "x", "title": "x", "status": status, "code": "of-a-later-release", "detail": "d"}
+    assert type(restore(json.dumps(told).encode())) is kind
+    assert type(refusal(status)) is kind
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b"{}", b"<html>", b'{"code": 1, "detail": "d", "status": 400}'])
@@ -69,5 +86,5 @@ def test_any_other_text_is_no_problem_document(text: bytes) -> None:
 
 
 def test_a_bare_status_is_still_an_error() -> None:
-    assert type(refusal(503)) is errors.Unavailable
     assert type(refusal(302)) is errors.Malformed
+    assert "302" in refusal(302).detail

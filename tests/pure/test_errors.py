@@ -1,4 +1,4 @@
-"""One tree of errors: what each is called over the wire, and how it comes back."""
+"""One tree of errors: what each is called over the wire, and what it carries."""
 
 from __future__ import annotations
 
@@ -10,16 +10,10 @@ from blackboard import errors
 from blackboard.errors import (
     ERRORS_BY_CODE,
     BlackboardError,
-    Conflict,
     Malformed,
-    NotAllowed,
-    NotFound,
     TooLarge,
-    Unauthenticated,
-    Unavailable,
     UnseenRevision,
     WriteRejected,
-    error_from_code,
 )
 from blackboard.gate.writes import CODES
 from blackboard.messages.replies import Guarantee, Notice, RaisedSignal, Reply, Standing
@@ -61,33 +55,6 @@ def test_every_rule_has_its_error(code: str) -> None:
 def test_what_is_malformed_is_no_rejection() -> None:
     assert not issubclass(Malformed, WriteRejected)
     assert (Malformed.status, Malformed.exit_code, TooLarge.status) == (422, 2, 413)
-
-
-@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
-def test_an_error_comes_back_as_the_class_that_was_raised(kind: type[BlackboardError]) -> None:
-    back = error_from_code(kind.code, "no", status=kind.status, members={"x": 1})
-    assert type(back) is kind
-    assert (back.detail, back.members, str(back)) == ("no", {"x": 1}, "no")
-
-
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [
-        (401, Unauthenticated),
-        (403, NotAllowed),
-        (404, NotFound),
-        (409, Conflict),
-        (413, TooLarge),
-        (400, Malformed),
-        (422, Malformed),
-        (429, errors.RateLimited),
-        (500, Unavailable),
-        (503, Unavailable),
-        (599, Unavailable),
-    ],
-)
-def test_an_unknown_code_falls_back_by_its_status(status: int, kind: type[BlackboardError]) -> None:
-    assert type(error_from_code("of-a-later-release", "x", status=status, members={})) is kind
 
 
 def test_the_context_of_a_logged_attempt_can_be_read_from_the_error() -> None:

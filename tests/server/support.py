@@ -15,7 +15,8 @@ from blackboard.config import Settings
 from blackboard.messages import commands as ask
 from blackboard.messages.operations import Operation
 from blackboard.messages.principal import Grants, Principal
-from blackboard.messages.replies import ProblemDocument, TokenReply
+from blackboard.messages.problem import ProblemDocument
+from blackboard.messages.replies import TokenReply
 from blackboard.server import Application
 from blackboard.service import Service
 from blackboard.store.contract import Store
