@@ -5,12 +5,11 @@ from __future__ import annotations
 import secrets
 import time
 
-from blackboard import canonical
 from blackboard.errors import Malformed
+from blackboard.messages.idempotency import check_idempotency_key
 
-__all__ = ["check_idempotency_key", "new_idempotency_key"]
+__all__ = ["checked_idempotency_key", "new_idempotency_key"]
 
-MAX_CHARACTERS = 128
 _NAME = "Idempotency-Key"
 
 
@@ -19,18 +18,11 @@ def new_idempotency_key() -> str:
     return f"{time.time_ns() // 1_000_000:012x}-{secrets.token_hex(10)}"
 
 
-def check_idempotency_key(key: str) -> str:
+def checked_idempotency_key(key: str) -> str:
     """Return `key` where it means the same as an argument and as a header. Raises `Malformed`."""
     if not isinstance(key, str):
         raise Malformed(f"an idempotency key is text, not {type(key).__name__}", member=_NAME)
-    canonical.check_identifier(key, member=_NAME, max_bytes=4 * MAX_CHARACTERS)
-    if len(key) > MAX_CHARACTERS:
-        raise Malformed(
-            f"the idempotency key has {len(key)} characters; at most {MAX_CHARACTERS} are accepted",
-            member=_NAME,
-            limit=MAX_CHARACTERS,
-            value=key,
-        )
+    check_idempotency_key(key)
     if key != key.strip():
         raise Malformed(
             "the idempotency key begins or ends with a space, which a header does not keep",

@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 from msgspec import Struct
 
 from blackboard.client.context import Context
-from blackboard.client.keys import check_idempotency_key, new_idempotency_key
+from blackboard.client.keys import checked_idempotency_key, new_idempotency_key
 from blackboard.client.transport import Request, Transport
 from blackboard.errors import BlackboardError, Malformed, OutcomeUnknown
 from blackboard.messages.commands import Message
@@ -82,7 +82,7 @@ class Session:
         row = BY_NAME[operation]
         if row.appends:
             key = idempotency_key
-            idempotency_key = new_idempotency_key() if key is None else check_idempotency_key(key)
+            idempotency_key = new_idempotency_key() if key is None else checked_idempotency_key(key)
         call = Call(seen=self._context.head, idempotency_key=idempotency_key)
         try:
             answer = await self._transport.send(Request(row, message, self._board_for(row.path), call))

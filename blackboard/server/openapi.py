@@ -10,13 +10,13 @@ from blackboard import __version__
 from blackboard.errors import ERRORS_BY_CODE, BlackboardError
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
+from blackboard.messages.idempotency import KEY_CHARACTERS
 from blackboard.messages.limits import MAX_INTEGER
 from blackboard.messages.operations import OPERATIONS, Operation
 from blackboard.messages.problem import ProblemDocument
 from blackboard.server.endpoint import body_of, path_params
 from blackboard.server.logs import CLOUD_EVENTS, NDJSON, CloudEvent
 from blackboard.server.pagelist import PAGES
-from blackboard.service.keys import KEY_CHARACTERS
 
 __all__ = ["document", "schemas"]
 

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from blackboard.errors import Malformed, TooLarge, Unauthenticated
+from blackboard.messages.idempotency import check_idempotency_key
 from blackboard.messages.limits import MAX_INTEGER
 from blackboard.messages.principal import Call
 from blackboard.server.problems import HttpProblem
-from blackboard.service.keys import check_key
 
 __all__ = [
     "Gone",
@@ -129,7 +129,7 @@ def _idempotency_key(raw: bytes) -> str:
         key = raw.decode("utf-8")
     except UnicodeDecodeError:
         raise Malformed("the Idempotency-Key is not UTF-8", member="Idempotency-Key", limit="UTF-8") from None
-    check_key(key)
+    check_idempotency_key(key)
     return key
 
 

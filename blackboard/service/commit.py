@@ -20,8 +20,8 @@ import time
 from collections.abc import Sequence
 
 from blackboard.errors import BlackboardError, IntegrityFailure, OutcomeUnknown, StoreBusy, Unavailable
+from blackboard.messages.idempotency import SERVER_MADE
 from blackboard.service.attempt import Attempt, Spoilt
-from blackboard.service.effects import SERVER_MADE
 from blackboard.service.keys import IGNORING_KEYS
 from blackboard.service.pending import Pending, again, unexpected
 from blackboard.service.working import WorkingBoard

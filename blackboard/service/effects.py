@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from blackboard.events.envelope import SALT_BYTES
+from blackboard.messages.idempotency import SERVER_MADE
 
 Clock = Callable[[], int]
 """Microseconds UTC. It may jump: what is stored never decreases."""
@@ -19,9 +20,6 @@ Salts = Callable[[int], Sequence[bytes]]
 
 Ids = Callable[[int], str]
 """A command id that was never given out before, from the time in microseconds; ids sort by time."""
-
-SERVER_MADE = "~"
-"""How the ids that the server makes begin, and no caller's idempotency key does."""
 
 
 def wall_clock() -> int:

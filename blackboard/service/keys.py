@@ -6,40 +6,15 @@ running into it, which is that the working board is loaded again.
 
 from __future__ import annotations
 
-from blackboard import canonical
-from blackboard.errors import Malformed
 from blackboard.messages import commands as ask
 from blackboard.messages.operations import BY_MESSAGE
-from blackboard.service.effects import SERVER_MADE
 
-KEY_CHARACTERS = 128
 GENERATION = 4096
 
 IGNORING_KEYS: frozenset[type[ask.Message]] = frozenset(
     message for message, operation in BY_MESSAGE.items() if not operation.appends
 )
 """Messages that ignore idempotency keys: an old answer is never given as a new one."""
-
-
-def check_key(key: str) -> None:
-    """Accept an idempotency key: 1 to 128 characters, no control characters, not one of the server's own.
-
-    Raises `Malformed`.
-    """
-    canonical.check_identifier(key, member="Idempotency-Key", max_bytes=4 * KEY_CHARACTERS)
-    if len(key) > KEY_CHARACTERS:
-        raise Malformed(
-            f"the idempotency key has {len(key)} characters; at most {KEY_CHARACTERS} are accepted",
-            member="Idempotency-Key",
-            limit=KEY_CHARACTERS,
-            value=key,
-        )
-    if key.startswith(SERVER_MADE):
-        raise Malformed(
-            f"an idempotency key may not begin with {SERVER_MADE!r}: so begin the ids that the server makes",
-            member="Idempotency-Key",
-            value=key,
-        )
 
 
 class RecentKeys:

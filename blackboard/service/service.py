@@ -13,6 +13,7 @@ from blackboard.errors import BlackboardError, IntegrityFailure, Malformed, Unav
 from blackboard.events.envelope import Row
 from blackboard.gate.authorize import authorize
 from blackboard.messages import commands as ask
+from blackboard.messages.idempotency import check_idempotency_key
 from blackboard.messages.limits import Limits
 from blackboard.messages.prepare import Prepared, prepare
 from blackboard.messages.principal import Call, Principal
@@ -22,7 +23,7 @@ from blackboard.service.cache import Cache, check_name
 from blackboard.service.context import Context
 from blackboard.service.effects import Clock, Ids, Salts, random_salts, time_ordered_ids, wall_clock
 from blackboard.service.feed import CaughtUp
-from blackboard.service.keys import IGNORING_KEYS, check_key
+from blackboard.service.keys import IGNORING_KEYS
 from blackboard.service.live import LiveBoard
 from blackboard.service.metrics import Metrics
 from blackboard.service.pending import Pending, Waiting, unexpected
@@ -121,7 +122,7 @@ class Service:
         key = call.idempotency_key
         if key is None or type(prepared.command) in IGNORING_KEYS:
             return self._context.ids(self._context.clock()), False
-        check_key(key)
+        check_idempotency_key(key)
         return key, True
 
     async def query(
