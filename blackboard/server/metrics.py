@@ -21,27 +21,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from blackboard.service import Histogram, Metrics
+from blackboard.service.metrics import SECONDS
 
 __all__ = ["CONTENT_TYPE", "Exporter", "RequestCounts"]
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-SECONDS: Final = (
-    0.0001,
-    0.00025,
-    0.0005,
-    0.001,
-    0.0025,
-    0.005,
-    0.01,
-    0.025,
-    0.05,
-    0.1,
-    0.25,
-    0.5,
-    1.0,
-    2.5,
-    10.0,
-)
 _LEVELS: Final = {"followers", "live_boards"}
 _HELP: Final = {
     "append_seconds": "Seconds that one commit took.",

@@ -8,9 +8,8 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.pool import NullPool
 
+from blackboard.store.sqlite.connecting import BUSY_SECONDS
 from blackboard.store.urls import sqlite_path
-
-BUSY_SECONDS = 5.0
 
 
 def sync_engine(url: str, *, read_only: bool = False) -> Engine:
