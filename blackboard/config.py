@@ -7,8 +7,10 @@ place is absolute. The parts under it are functions of their arguments.
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import math
 import os
+import stat
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -83,6 +85,7 @@ ABOUT: dict[str, str] = {
 
 PREFIX = "BLACKBOARD_"
 FILE_NAME = "blackboard.toml"
+OPERATOR_TOKEN = "operator.token"  # noqa: S105 - a file name
 COMMAND_VARIABLES: dict[str, str] = {
     "BLACKBOARD_CONFIG": "the settings file, instead of `blackboard.toml` in the working directory",
     "BLACKBOARD_SERVER": "the server's address, as `--server`",
@@ -202,6 +205,25 @@ def make_state_dir(settings: Settings) -> Path:
             value=str(place),
         ) from error
     return place
+
+
+def operator_token(state_dir: str | Path) -> str | None:
+    """The local operator's token, None where `state_dir` has none that only its owner can read."""
+    path = Path(state_dir) / OPERATOR_TOKEN
+    try:
+        if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
+            return None
+        return path.read_text(encoding="ascii").strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host (no URL) is this machine, reached by no other."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _absolute(name: str, environ: Mapping[str, str], cwd: Path) -> Path:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import ssl
-import stat
 from collections.abc import Generator, Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 from urllib.parse import urlsplit
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Connecting", "Options", "connect", "connect_sync"]
 
-OPERATOR_TOKEN: Final = "operator.token"  # noqa: S105 (the name of a file)
 EMBEDDED_GRANTS: Final = Grants(records=["chatter"])
 
 
@@ -175,9 +171,8 @@ def _is_server(url: str) -> bool:
 
 
 def _open_embedded(url: str, checked: _Checked) -> EmbeddedTransport:
-    # Imported here: who speaks to a server needs no database.
-    from blackboard.client.embedded import EmbeddedTransport  # noqa: PLC0415
-    from blackboard.service.runtime import acquire  # noqa: PLC0415
+    from blackboard.client.embedded import EmbeddedTransport  # noqa: PLC0415 - a server's client needs no store
+    from blackboard.service.runtime import acquire  # noqa: PLC0415 - likewise
 
     principal = checked.principal
     settings = checked.settings if checked.settings is not None else config.load({"db": url})
@@ -185,7 +180,7 @@ def _open_embedded(url: str, checked: _Checked) -> EmbeddedTransport:
 
 
 async def _open_server(url: str, checked: _Checked) -> Board:
-    from blackboard.client.http import HttpTransport, ServerAddress  # noqa: PLC0415
+    from blackboard.client.http import HttpTransport, ServerAddress  # noqa: PLC0415 - aiohttp takes its time
 
     if checked.grants is not None or checked.settings is not None:
         raise Malformed(
@@ -218,7 +213,7 @@ def _check_actor(actor: str | None, named: Mapping[Role, str]) -> None:
 def _token(url: str, checked: _Checked) -> str | None:
     token = checked.token or os.environ.get("BLACKBOARD_TOKEN")
     if token is None and _is_loopback(url) and not checked.named.keys() - {"operator"}:
-        token = _local_token()
+        token = config.operator_token(str(config.load().state_dir))
     if token is not None and not (token.isascii() and token.isprintable()):
         raise Malformed("a token is printable ASCII without line breaks", member="token")
     return token
@@ -226,18 +221,6 @@ def _token(url: str, checked: _Checked) -> str | None:
 
 def _is_loopback(url: str) -> bool:
     try:
-        host = urlsplit(url).hostname or ""
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
+        return config.is_loopback(urlsplit(url).hostname or "")
+    except ValueError:  # no URL: whoever sends to it says so
         return False
-
-
-def _local_token() -> str | None:
-    """The token that a server on this machine made for its operator, where only its owner can read it."""
-    path = Path(str(config.load().state_dir)) / OPERATOR_TOKEN
-    try:
-        if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
-            return None
-        return path.read_text(encoding="ascii").strip() or None
-    except (OSError, UnicodeDecodeError):
-        return None

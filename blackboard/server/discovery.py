@@ -9,21 +9,21 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import stat
 from pathlib import Path
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
+from blackboard.config import OPERATOR_TOKEN, operator_token
 from blackboard.errors import Malformed
 from blackboard.messages.principal import Grants
 from blackboard.messages.replies import TokenReply
-from blackboard.server.tokens import TOKEN_PREFIX, digest_of, microseconds, new_secret
+from blackboard.server.tokens import TOKEN_PREFIX, digest_of, new_secret
+from blackboard.service.effects import wall_clock
 from blackboard.store.contract import Store, StoredToken
 
 __all__ = [
-    "OPERATOR_TOKEN",
     "SERVER_FILE",
     "RunningServer",
     "announce",
@@ -33,7 +33,6 @@ __all__ = [
     "retract",
 ]
 
-OPERATOR_TOKEN: Final = "operator.token"  # noqa: S105 - a file name
 SERVER_FILE: Final = "server.json"
 LOCAL_OPERATOR: Final = "local"
 
@@ -62,7 +61,7 @@ async def ensure_operator_token(state_dir: str | Path, store: Store) -> Path:
         return path
     if secret is None or stored is not None:
         secret = new_secret()
-    now = microseconds()
+    now = wall_clock()
     reply = TokenReply(
         id="token-" + secrets.token_hex(8),
         role="operator",
@@ -77,20 +76,12 @@ async def ensure_operator_token(state_dir: str | Path, store: Store) -> Path:
 
 
 def _is_over(reply: TokenReply) -> bool:
-    return reply.revoked_at is not None or (
-        reply.expires_at is not None and reply.expires_at <= microseconds()
-    )
+    return reply.revoked_at is not None or (reply.expires_at is not None and reply.expires_at <= wall_clock())
 
 
 def read_operator_token(state_dir: str | Path) -> str | None:
     """The local operator's token, None where there is none that only its owner can read."""
-    path = Path(state_dir) / OPERATOR_TOKEN
-    try:
-        if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
-            return None
-        secret = path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return None
+    secret = operator_token(state_dir) or ""
     return secret if secret.startswith(TOKEN_PREFIX) and len(secret) >= len(TOKEN_PREFIX) + 43 else None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import ipaddress
 import logging
 import os
 import re
@@ -18,7 +17,7 @@ from typing import Final
 import uvicorn
 
 from blackboard import __version__
-from blackboard.config import Settings, make_state_dir
+from blackboard.config import Settings, is_loopback, make_state_dir
 from blackboard.errors import BlackboardError, Malformed, Unavailable
 from blackboard.server.app import Application
 from blackboard.server.connections import KEEP_ALIVE_SECONDS, Connection, HttpServer
@@ -59,10 +58,10 @@ async def serve(settings: Settings, *, ready: Callable[[RunningServer], None] | 
     """Serve until a signal; `ready` is called once connections are accepted."""
     state_dir = make_state_dir(settings)
     listening = _listen(settings)
-    local = _is_loopback(settings.host) and not settings.behind_proxy
+    local = is_loopback(settings.host) and not settings.behind_proxy
     async with _store_of(settings) as service:
         token_file = (
-            await ensure_operator_token(state_dir, service.store) if _is_loopback(settings.host) else None
+            await ensure_operator_token(state_dir, service.store) if is_loopback(settings.host) else None
         )
         application = Application(service, settings, local=local)
         server = HttpServer(_config(application, settings), application.stop)
@@ -128,7 +127,7 @@ def _config(application: Application, settings: Settings) -> uvicorn.Config:
 
 def _check_binding(settings: Settings) -> None:
     """Tokens must not cross a network in the clear."""
-    if _is_loopback(settings.host) or settings.tls_cert or settings.behind_proxy:
+    if is_loopback(settings.host) or settings.tls_cert or settings.behind_proxy:
         return
     raise Malformed(
         f"{settings.host} can be reached from other machines, and tokens would cross the network in the "
@@ -136,15 +135,6 @@ def _check_binding(settings: Settings) -> None:
         member="host",
         value=settings.host,
     )
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _listen(settings: Settings) -> socket.socket:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import Final, NamedTuple, assert_never
@@ -22,6 +22,7 @@ from blackboard.messages import commands as ask
 from blackboard.messages.limits import DEFAULT_LIMITS
 from blackboard.messages.principal import Principal
 from blackboard.messages.replies import TokenReply, TokensReply
+from blackboard.service.effects import Clock, wall_clock
 from blackboard.store.contract import Store, StoredToken
 
 __all__ = ["TOKEN_PREFIX", "Tokens", "digest_of", "new_secret"]
@@ -53,15 +54,10 @@ def digest_of(secret: bytes | str) -> bytes:
     return sha256(secret.encode() if isinstance(secret, str) else secret).digest()
 
 
-def microseconds() -> int:
-    """The clock that tokens are dated and expire by, in microseconds UTC."""
-    return time.time_ns() // 1000
-
-
 class Tokens:
-    """The tokens of one store. `now` is the clock in microseconds UTC."""
+    """The tokens of one store. `now` is the clock that they are dated and expire by."""
 
-    def __init__(self, store: Store, *, now: Callable[[], int] = microseconds) -> None:
+    def __init__(self, store: Store, *, now: Clock = wall_clock) -> None:
         self._store = store
         self._now = now
         self._known: dict[bytes, _Known] = {}

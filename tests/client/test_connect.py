@@ -10,10 +10,9 @@ import pytest
 import blackboard
 from blackboard import config
 from blackboard.client import Board, SyncBoard, connect
-from blackboard.client.connect import OPERATOR_TOKEN
 from blackboard.client.http import HttpTransport
+from blackboard.config import OPERATOR_TOKEN
 from blackboard.messages.principal import Grants
-from blackboard.server import discovery
 from tests.client.support import QUICK, Answer, ack, fake_server
 
 SERVER = "http://127.0.0.1:1"
@@ -196,10 +195,6 @@ async def test_the_local_operators_token_goes_to_this_machine_alone_and_to_no_ag
         assert "Authorization" in await headers(server.url, token="x", agent="a")
         await headers(server.url, agent="a")
         assert "Authorization" not in server.asked[-1].headers
-
-
-def test_the_file_of_the_local_operators_token_is_the_servers() -> None:
-    assert discovery.OPERATOR_TOKEN == OPERATOR_TOKEN
 
 
 @pytest.mark.parametrize("token", ["a\nb", "tökén", "\x7f"])

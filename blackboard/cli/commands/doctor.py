@@ -18,10 +18,10 @@ import blackboard
 from blackboard.cli import output
 from blackboard.cli.options import local
 from blackboard.cli.session import Session, Target, answers
-from blackboard.config import Settings
+from blackboard.config import OPERATOR_TOKEN, Settings
 from blackboard.errors import BlackboardError, IntegrityFailure
 from blackboard.events.envelope import GENESIS, verify_row
-from blackboard.server.discovery import OPERATOR_TOKEN, RunningServer, find_server
+from blackboard.server.discovery import RunningServer, find_server
 from blackboard.store import open_store
 from blackboard.store.contract import BoardRow, Store
 from blackboard.store.sqlite.health import wal_reset_fixed
