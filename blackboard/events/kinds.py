@@ -7,7 +7,7 @@ Sequence numbers in bodies are those of the same board. Members equal to their d
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import msgspec
 from msgspec import Struct
@@ -296,24 +296,7 @@ EventBody = (
 """The closed union: the fold in `projections` matches it exhaustively."""
 
 KINDS: dict[tuple[str, int], type[EventBody]] = {
-    (body.KIND, body.VERSION): body
-    for body in (
-        BoardOpened,
-        BoardPolicyChanged,
-        BoardFormatRaised,
-        BoardModeChanged,
-        AgentJoined,
-        EntryWritten,
-        WriteRejected,
-        BoardRead,
-        AgentCompacted,
-        MessagePosted,
-        WriteProposed,
-        ProposalAccepted,
-        ProposalRefused,
-        TurnEnded,
-        SignalRaised,
-    )
+    (body.KIND, body.VERSION): body for body in get_args(EventBody)
 }
 """Body class by (kind, version): the newest version of every kind."""
 
