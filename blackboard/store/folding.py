@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from blackboard import canonical
 from blackboard.errors import BeyondHead, BlackboardError, BoardTooNew, IntegrityFailure
 from blackboard.events.envelope import GENESIS, Event, Tip
-from blackboard.events.kinds import FORMAT
+from blackboard.events.kinds import FORMAT, MessagePosted
 from blackboard.events.upcast import decode_body
 from blackboard.projections import snapshot
 from blackboard.projections.board import Board
@@ -193,6 +193,8 @@ class Fold:
             for seq, kind, version, actor, turn, command_id, first, key, revision, recorded_at, body in rows:
                 if seq != board.head + 1:
                     raise self.missing()
+                if body is None:
+                    _check_dispensable(kind)
                 decoded = decode_body(kind, version, body)
                 evolve(
                     board,
@@ -228,11 +230,9 @@ class Fold:
             ) in rows:
                 if seq != board.head + 1:
                     raise self.missing()
-                if (
-                    body is not None
-                    and salt is not None
-                    and canonical.body_digest(salt, body.encode()) != digest
-                ):
+                if body is None or salt is None:
+                    _check_gone(kind, body, salt)
+                elif canonical.body_digest(salt, body.encode()) != digest:
                     raise IntegrityFailure("its body is not the one that it was stored with")
                 shared = canonical.framed_command(kind, version, actor, turn, command_id, request)
                 linked = canonical.link(previous, frame, seq, shared, key, revision, recorded_at, digest)
@@ -258,6 +258,20 @@ class Fold:
         what = error.detail if isinstance(error, BlackboardError) else f"it cannot be folded ({error!r})"
         members: dict[str, Any] = {"board": self.name, "seq": seq}
         return IntegrityFailure(f"event {seq} of board {self.name!r}: {what}", members=members)
+
+
+def _check_gone(kind: str, body: str | None, salt: bytes | None) -> None:
+    """A redaction takes body and salt together: one without the other hides an edit."""
+    if body is not None or salt is not None:
+        left = "body" if salt is None else "salt"
+        raise IntegrityFailure(f"it has a {left} only; body and salt are taken out together or not at all")
+    _check_dispensable(kind)
+
+
+def _check_dispensable(kind: str) -> None:
+    """Nothing is true because of a message's words; without any other body the board would be another."""
+    if kind != MessagePosted.KIND:
+        raise IntegrityFailure(f"its body is gone, and what is true cannot be told without that of {kind}")
 
 
 def _missing(name: str, seq: int) -> IntegrityFailure:

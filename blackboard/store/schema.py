@@ -53,7 +53,10 @@ class Upgraded(Struct, frozen=True):
 
 
 class Flaw(Struct, frozen=True):
-    """The first event of a board that is missing, does not decode, does not fold or breaks the chain."""
+    """The first event of a board that is missing, does not decode, does not fold or breaks the chain.
+
+    `board` is empty, and `seq` 0, for what SQLite finds wrong with the file itself.
+    """
 
     board: str
     seq: int
@@ -175,19 +178,47 @@ def _count(connection: sqlite3.Connection) -> int:
 
 
 async def check(url: str, *, progress: Progress | None = None) -> Checked:
-    """Decode, verify and fold every stored event, changing nothing. A flaw ends the check of its board."""
+    """Decode, verify and fold every stored event, changing nothing. A flaw ends the check of its board.
+
+    The file's own structure is checked too, and that boards and logs belong together.
+    """
     started = time.perf_counter()
     checked = Checked()
     store = await open_store(url, Settings(), read_only=True)
     try:
-        boards = await store.boards()
-        total = sum(row.head for row in boards)
-        for row in boards:
-            await _check_board(store, row.name, checked, lambda: progress and progress(checked.events, total))
+        listed = {row.name: row.head for row in await store.boards()}
+        logged = await asyncio.to_thread(peek, sqlite_path(url), _logged)
+        total = sum(listed.values())
+        for name in sorted(listed.keys() | logged):
+            await _check_board(store, name, checked, lambda: progress and progress(checked.events, total))
+            if name not in listed:
+                checked.flaws.append(
+                    Flaw(name, 1, f"there are events of board {name!r}, which is not listed")
+                )
+        damage = await asyncio.to_thread(peek, sqlite_path(url), _damage)
+        checked.flaws += [Flaw("", 0, found) for found in damage]
     finally:
         await store.close()
     checked.seconds = time.perf_counter() - started
     return checked
+
+
+def _logged(connection: sqlite3.Connection) -> set[str]:
+    """The boards that have events: one step down the primary key for each."""
+    found: set[str] = set()
+    last = ""
+    while row := connection.execute("SELECT min(board) FROM events WHERE board > ?", (last,)).fetchone():
+        if row[0] is None:
+            break
+        last = row[0]
+        found.add(last)
+    return found
+
+
+def _damage(connection: sqlite3.Connection) -> list[str]:
+    """What SQLite finds wrong with the file: pages, and indexes that do not fit their tables."""
+    found = [str(said) for (said,) in connection.execute("PRAGMA integrity_check(10)")]
+    return [] if found == ["ok"] else found
 
 
 async def _check_board(store: Store, name: str, checked: Checked, step: Callable[[], object]) -> None:
@@ -198,6 +229,8 @@ async def _check_board(store: Store, name: str, checked: Checked, step: Callable
             fold.verify(rows)
             _tally(checked, rows)
             step()
+        if not fold.board.head:
+            raise fold.missing()
     except IntegrityFailure as error:
         checked.flaws.append(Flaw(name, error.members.get("seq", fold.board.head + 1), error.detail))
     if fold.board.format > FORMAT:

@@ -197,6 +197,38 @@ async def test_a_redacted_row_still_verifies(store: Store) -> None:
     assert (await loaded(store, verify=True)).board.head == 3
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"body": '{"text":"other"}', "salt": None}, {"salt": None}, {"body": None}],
+    ids=["edited and unsalted", "salt gone", "body gone"],
+)
+async def test_an_edit_does_not_pass_for_a_redaction(store: Store, change: dict) -> None:
+    log, rows = opened()
+    rows += log.say("one") + log.say("two")
+    rows[1] = rows[1]._replace(**change)
+    await store.append(rows)
+    with pytest.raises(IntegrityFailure, match="together or not at all") as error:
+        await store.load(BOARD, verify=True)
+    assert error.value.members["seq"] == 2
+
+
+@pytest.mark.parametrize("verify", [False, True])
+@pytest.mark.parametrize("kind", ["entry.written", "agent.compacted", "board.read"])
+async def test_a_log_that_has_lost_what_makes_its_state_is_not_folded(
+    store: Store, kind: str, verify: bool
+) -> None:
+    log, rows = opened()
+    rows += log.write("task/A")
+    rows += log.body(kinds.BoardRead(keys={"task/A": 1}))
+    rows += log.body(kinds.AgentCompacted(agents=["executor"], base_seq=3, cause="clear", declared_by="self"))
+    lost = next(index for index, row in enumerate(rows) if row.kind == kind)
+    rows[lost] = rows[lost]._replace(body=None, salt=None)
+    await store.append(rows)
+    with pytest.raises(IntegrityFailure, match=f"without that of {kind}") as error:
+        await store.load(BOARD, verify=verify)
+    assert error.value.members["seq"] == lost + 1
+
+
 @pytest.mark.parametrize("body", ['{"text":', '{"text":7}', '{"payload_hash":"zz","value":1}'])
 async def test_a_stored_body_that_does_not_decode_is_named(store: Store, body: str) -> None:
     log, rows = opened()

@@ -158,6 +158,48 @@ async def test_the_check_names_the_first_flaw_of_each_board_and_goes_on(path: Pa
     await store.close()
 
 
+@pytest.mark.parametrize(
+    ("damage", "flaws"),
+    [
+        ("DELETE FROM events WHERE board = 'b'", [("b", 1, "missing")]),
+        ("DELETE FROM boards WHERE id = 'b'", [("b", 1, "not listed")]),
+        ("UPDATE events SET body = CAST(x'7bff7d' AS TEXT) WHERE board = 'b'", [("b", 1, "not UTF-8")]),
+        ("UPDATE events SET body = 'x', salt = NULL WHERE board = 'b' AND seq = 3", [("b", 3, "body only")]),
+        ("UPDATE events SET body = NULL, salt = NULL WHERE board = 'b' AND seq = 3", [("b", 3, "gone")]),
+    ],
+)
+async def test_the_check_finds(path: Path, damage: str, flaws: list[tuple[str, int, str]]) -> None:
+    store = await open_store(str(path), Settings())
+    for board in ("a", "b", "ü"):
+        await filled(store, 5, board)
+    await store.close()
+    assert (await schema.check(str(path))).flaws == []
+    execute(path, damage)
+    found = await schema.check(str(path))
+    assert found.boards == 3
+    assert [(flaw.board, flaw.seq) for flaw in found.flaws] == [flaw[:2] for flaw in flaws]
+    assert all(part in flaw.detail for flaw, (_, _, part) in zip(found.flaws, flaws, strict=True))
+
+
+async def test_the_check_finds_what_is_wrong_with_the_file_itself(path: Path) -> None:
+    store = await open_store(str(path), Settings())
+    await filled(store, 5)
+    await store.close()
+    with path.open("r+b") as file:  # more of each page is said to be reserved than is
+        file.seek(20)
+        file.write(b"\xff")
+    found = await schema.check(str(path))
+    assert {(flaw.board, flaw.seq) for flaw in found.flaws} == {("", 0)}
+
+
+async def test_tables_without_a_schema_revision_are_not_migrated_over(path: Path) -> None:
+    store = await open_store(str(path), Settings())
+    await store.close()
+    execute(path, "DELETE FROM alembic_version")
+    with pytest.raises(SchemaMismatch, match="no schema revision"):
+        await open_store(str(path), Settings())
+
+
 async def test_the_check_counts_what_it_does_not_know(path: Path) -> None:
     store = await open_store(str(path), Settings())
     log, rows = opened("later")

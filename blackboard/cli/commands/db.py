@@ -93,7 +93,8 @@ def _show(found: schema.Checked) -> None:
     for board in found.too_new:
         output.note(output.visible(f"{board} has a format that this release does not know"))
     for flaw in found.flaws:
-        output.note(output.visible(f"flaw: board {flaw.board}, seq {flaw.seq}: {flaw.detail}"))
+        where = f"board {flaw.board}, seq {flaw.seq}" if flaw.board else "the file"
+        output.note(output.visible(f"flaw: {where}: {flaw.detail}"))
     if found.flaws:
         output.note("keep the file as it is, and go back to a copy that checks")
     else:

@@ -122,6 +122,15 @@ def _translated(error: sqlite3.Error, code: int, path: Path, doing: Doing) -> Bl
             return SchemaMismatch(
                 f"{path} has not this release's tables; run `blackboard db upgrade` ({said})"
             )
+        case _ if "Could not decode to UTF-8" in str(error):  # by the driver: what it quotes is no help
+            return IntegrityFailure(
+                f"{path} holds text that is not UTF-8: it is damaged; keep a copy of it and restore a backup"
+            )
+        case sqlite3.SQLITE_ERROR if "already exists" in str(error):
+            return SchemaMismatch(
+                f"{path} has tables of these names and no schema revision: it is damaged, or another "
+                f"application's; keep a copy of it and restore a backup, or name another file ({said})"
+            )
         case _:
             return _unavailable(f"the database {path} cannot be used now; {stored}try again", said)
 
