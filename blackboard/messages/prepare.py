@@ -7,7 +7,7 @@ Everything that it refuses is `Malformed` or `TooLarge`, names member and limit,
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -74,8 +74,10 @@ def prepare(command: ask.Command, *, agent: str | None, limits: Limits = DEFAULT
             _check_policy(policy, limits)
         case ask.RefuseProposal(reason=reason):
             _check_text(reason, "/reason", limits)
-        case _:
+        case ask.RaiseFormat() | ask.EndTurn() | ask.ReadProposals() | ask.AcceptProposal():
             pass
+        case _:
+            assert_never(command)
     return Prepared(command, _command_bytes(name, canonical.encode(command)))
 
 

@@ -52,8 +52,8 @@ class Ledger:
         self._written = bytearray(written)
         self._prefixes: dict[str, int] = {}
 
-    def put(self, entry: Entry) -> Entry | None:
-        """Make `entry` current; return the one that it replaces."""
+    def put(self, entry: Entry) -> None:
+        """Make `entry` current."""
         key = entry.key
         before = self.entries.get(key)
         self.entries[key] = entry
@@ -70,7 +70,6 @@ class Ledger:
         if self._by_hash is not None:
             self._unhash(self._by_hash, before)
             self._hash(self._by_hash, entry)
-        return before
 
     def live_under(self, prefix: str) -> int:
         """The number of live keys that start with `prefix`; counted once, then kept."""
