@@ -199,7 +199,7 @@ def test_public_names_are_those_that_the_type_checker_sees() -> None:
 
 def test_an_unknown_public_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = blackboard.nothing  # type: ignore[attr-defined]
+        _ = blackboard.nothing  # type: ignore[attr-defined]  # what is refused
 
 
 def test_importing_the_package_loads_no_dependency() -> None:
@@ -223,7 +223,9 @@ def test_the_pure_packages_may_call_nothing_that_ruff_bans_there() -> None:
         assert not re.search(rf"\b{module.removeprefix('blackboard.')}\b", excused), module
 
 
-@pytest.mark.parametrize("name", ["scripts/blackboard", "scripts/lint", "scripts/lock", "scripts/test"])
+@pytest.mark.parametrize(
+    "name", ["scripts/bench", "scripts/blackboard", "scripts/lint", "scripts/lock", "scripts/test"]
+)
 def test_scripts_can_be_run_and_parse(name: str) -> None:
     path = ROOT / name
     assert path.stat().st_mode & 0o111

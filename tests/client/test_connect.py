@@ -60,7 +60,7 @@ def test_options_that_do_not_fit_are_refused(options: Any, member: str) -> None:
 
 def test_an_unknown_option_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="agnet"):
-        blackboard.connect("memory://", agnet="a")  # type: ignore[call-arg]
+        blackboard.connect("memory://", agnet="a")  # type: ignore[call-arg]  # what is refused
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ async def test_a_name_given_over_http_must_be_the_tokens() -> None:
             pass
         for options in ({"agent": "executor"}, {"operator": "planner"}):
             with pytest.raises(blackboard.NotAllowed, match="the token acts as agent:planner"):
-                await connect(server.url, board="b", token="t", **options)  # type: ignore[arg-type]
+                await connect(server.url, board="b", token="t", **options)  # type: ignore[arg-type]  # what is refused
     assert all(asked.path == "/v1/boards" for asked in server.asked)
 
 

@@ -228,7 +228,7 @@ def test_embedded_calls_run_in_the_loop_of_the_database_without_a_second_hop(tmp
         before = portal._shared._thread
         board.write("k", 1, revision=1)
         assert portal._shared._thread is before
-        assert board._portal is board._board._transport.runtime  # type: ignore[attr-defined]
+        assert board._portal is board._board._transport.runtime  # type: ignore[attr-defined]  # embedded
 
 
 def test_closing_waits_for_what_was_acknowledged_and_lets_go_of_the_file(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ async def test_names_in_paths_are_names(place: Place) -> None:
     await operator.open_board()
     calls: list[Call] = [
         lambda _: operator.join("", "x/"),
-        lambda _: operator.join(5, "x/"),  # type: ignore[arg-type]
+        lambda _: operator.join(5, "x/"),  # type: ignore[arg-type]  # what is refused
         lambda _: operator.join("a\nb", "x/"),
         lambda _: operator.join("\ud800", "x/"),
         lambda _: operator.join("a" * 129, "x/"),

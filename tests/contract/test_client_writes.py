@@ -203,7 +203,7 @@ async def test_a_mapping_without_revision_is_refused_and_leaves_a_trace(place: P
     (rejected,) = [event async for event in board.log(kind="write.rejected")]
     assert rejected.body["code"] == "revision-missing"
     with pytest.raises(TypeError):
-        await board.write("k", 1)  # type: ignore[call-arg]
+        await board.write("k", 1)  # type: ignore[call-arg]  # what is refused
 
 
 async def test_the_basis_of_a_decision_must_stand(place: Place) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from blackboard.client import Board
 from blackboard.errors import BlackboardError, Malformed, WriteRejected
+from blackboard.gate.writes import CODES
 from tests.client.drive import Place
 
 
@@ -119,20 +120,7 @@ def refused(error: BlackboardError) -> dict[str, Any]:
     }
 
 
-TABLE = [
-    "revision-reused",
-    "single-writer",
-    "agent-read-only",
-    "revalidation-required",
-    "revision-not-advancing",
-    "revision-skipped",
-    "unseen-revision",
-    "completion-unverified",
-    "basis-moved",
-]
-
-
 def in_table_order(codes: set[str]) -> list[str]:
-    """The distinct codes in the order of the specification's table."""
-    assert codes <= set(TABLE)
-    return [code for code in TABLE if code in codes]
+    """The distinct codes in the order of the table of rules."""
+    assert codes <= set(CODES)
+    return [code for code in CODES if code in codes]
