@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import sha256
 from struct import Struct
 from typing import Final
@@ -118,14 +119,22 @@ def framed_command(  # noqa: PLR0917 - the envelope, in its order
     request_digest: bytes | None,
 ) -> bytes:
     """Return the frames of the fields that consecutive events of one command share, for `link`."""
+    return (
+        _framed_actor(kind, version, actor, turn)
+        + (_ABSENT if command_id is None else framed(command_id.encode()))
+        + (_ABSENT if request_digest is None else framed(request_digest))
+    )
+
+
+@lru_cache(maxsize=4096)
+def _framed_actor(kind: str, version: int, actor: str, turn: int | None) -> bytes:
+    # A log has few of these, and verifying it meets them again and again.
     return b"".join(
         (
             framed(kind.encode()),
             _integer(8, version),
             framed(actor.encode()),
             _ABSENT if turn is None else _integer(8, turn),
-            _ABSENT if command_id is None else framed(command_id.encode()),
-            _ABSENT if request_digest is None else framed(request_digest),
         )
     )
 
