@@ -57,8 +57,8 @@ def _cites(board: Board, words: list[str], at: int, word: str) -> bool:
 
 
 def _entry_id(board: Board, _words: list[str], _at: int, word: str) -> bool:
-    kind, colon, number = word.partition(":")
-    return bool(colon) and kind == "entry" and _is_number(number) and board.ledger.wrote(int(number))
+    kind, _, number = word.partition(":")
+    return kind == "entry" and _is_number(number) and board.ledger.wrote(int(number))
 
 
 def _key_at_revision(board: Board, _words: list[str], _at: int, word: str) -> bool:

@@ -51,7 +51,7 @@ def _standing_of(
 ) -> say.Standing | None:
     if principal.role != "agent":
         return None
-    return say.ACTIVE if agent is None or not agent.demotion.stands else standing(board, agent, keys)
+    return say.ACTIVE if agent is None else standing(board, agent, keys)
 
 
 def standing(board: Board, agent: AgentState, keys: Iterable[str] = ()) -> say.Standing:

@@ -102,6 +102,13 @@ def test_the_baseline_is_the_median_of_the_last_eight(world: World) -> None:
     assert world.state(agent).breadth.baseline(setting) == median([1, 1, 1, 9, 9, 9, 9, 9])
 
 
+def test_sixty_turns_are_remembered(world: World) -> None:
+    agent = warmed(world, *([3] * 61), 4)
+    turns = world.state(agent).breadth
+    assert turns.sizes == [3] * 59 + [4]
+    assert turns.seqs == [2 + 3 * (turn + 1) - 1 for turn in range(2, 61)] + [world.head]
+
+
 def test_the_policy_sets_window_minimum_ratio_and_effect(worlds: Worlds) -> None:
     setting = {"effect": "suspect", "window": 2, "minimum": 2, "ratio": 1.0}
     world = worlds({"signals": {BREADTH: setting}})

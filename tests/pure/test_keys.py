@@ -59,6 +59,7 @@ def test_keys_stay_in_order_across_the_borders_of_buckets() -> None:
         found.add(str(number))
     assert "".join(found.after(None)) == "0123456789"
     assert "".join(found.after("3")) == "456789"
+    assert max(len(bucket) for bucket in found._buckets) <= 4
 
 
 def test_a_board_without_keys_has_none_to_walk() -> None:

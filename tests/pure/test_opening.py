@@ -183,6 +183,7 @@ def test_each_command_is_for_the_roles_of_its_row(kind: type[ask.Message], role:
 
 
 def test_operators_do_not_write_as_agents(world: World) -> None:
+    world.agent("a").writes("k", 3)
     with pytest.raises(NotAllowed, match="write is for agent") as caught:
         world.operator.sends(ask.WriteBatch(writes=[ask.Write("k", 1)]))
     assert caught.value.members["roles"] == ["agent"]

@@ -156,6 +156,15 @@ def test_the_default_limits_are_those_of_the_specification() -> None:
     assert (DEFAULT_LIMITS.writes_per_batch, DEFAULT_LIMITS.json_depth) == (1000, 32)
 
 
+@pytest.mark.parametrize("member", ["revision", "confidence"])
+@pytest.mark.parametrize("value", ["1", True, float("nan"), float("inf"), [1]])
+def test_a_message_that_was_never_decoded_is_held_to_its_types(member: str, value: Any) -> None:
+    write = msgspec.structs.replace(ask.Write("k", 1, 1), **{member: value})
+    with pytest.raises(Malformed) as caught:
+        prepare(ask.WriteBatch(writes=[write]), agent="a")
+    assert caught.value.member == f"/writes/0/{member}"
+
+
 # -- what comes out
 
 

@@ -157,6 +157,7 @@ def test_another_payload_at_a_revision_already_written_is_rejected(
         agent.writes("k", 1, **sent)
     assert codes(caught.value) == ["revision-reused", "revision-not-advancing"]
     assert evidence(caught.value, "revision-reused")["seq"] == accepted.seq
+    assert "the next revision is 2" in caught.value.detail
     assert caught.value.remedy.call == ""
 
 
