@@ -2,7 +2,7 @@
 
 A request must be complete `REQUEST_SECONDS` after its first byte, and a new connection must have sent one by
 then; headers end within `HEAD_BYTES`; who does not read what it asked for is cut off after `STALL_SECONDS`.
-What is not HTTP at all is answered with a problem document too.
+What is not HTTP at all is answered with a problem document too, after the answers to what came before it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+import httptools
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from blackboard.server.corked import CorkedTransport
 from blackboard.server.problems import HttpProblem, problem
@@ -35,7 +36,8 @@ SWEEP_TICKS: Final = 10
 class Connection(HttpToolsProtocol):
     """One connection. `waiting_since` and `stalled_since` are the loop's time, None while all is well.
 
-    `_received` counts what came for a message in the chunks after the one that it began in.
+    `_received` counts what came for a message in the chunks after the one that it began in, `_unanswered` the
+    requests whose answers are not complete; `_refusal` is the last word, while it waits for those.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
@@ -43,7 +45,9 @@ class Connection(HttpToolsProtocol):
         self.waiting_since: float | None = self.loop.time()
         self.stalled_since: float | None = None
         self._in_head, self._begun, self._refused = True, False, False
-        self._received = self._chunk = 0
+        self._passing_over = False
+        self._refusal: bytes | None = None
+        self._received = self._chunk = self._unanswered = 0
         super().connection_made(CorkedTransport(transport, self.loop))
 
     def data_received(self, data: bytes) -> None:
@@ -56,8 +60,28 @@ class Connection(HttpToolsProtocol):
             )
             return
         self._chunk = len(data)
-        HttpToolsProtocol.data_received(self, data)
+        self._unset_keepalive_if_required()
+        self._feed(data)
         self._received += self._chunk
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as wish:
+            self._pass_over(data[wish.args[0] :])
+        except httptools.HttpParserError:
+            self.send_400_response("")
+
+    def _pass_over(self, rest: bytes) -> None:
+        """Take a request that wishes for another protocol (some clients offer HTTP/2 with each) as if it did
+        not: to the parser, its body would be the other protocol's.
+        """
+        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        head = [b"%b %b HTTP/%b\r\n" % (method, self.url, version)]
+        head += [b"%b: %b\r\n" % (name, value) for name, value in self.headers if name != b"upgrade"]
+        self.parser = httptools.HttpRequestParser(self)
+        self._passing_over = False
+        self._feed(b"".join([*head, b"\r\n", rest]))
 
     def on_message_begin(self) -> None:
         """A request has begun."""
@@ -69,10 +93,16 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Its headers are complete."""
         self._in_head = False
+        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+            self._passing_over = True
+            return
         HttpToolsProtocol.on_headers_complete(self)
+        self._unanswered += 1
 
     def on_message_complete(self) -> None:
         """It is complete."""
+        if self._passing_over:
+            return
         self.waiting_since = None
         self._begun, self._received = False, -self._chunk
         HttpToolsProtocol.on_message_complete(self)
@@ -92,27 +122,65 @@ class Connection(HttpToolsProtocol):
         self.refuse(400, "not-http", "what was sent is not an HTTP/1.1 request")
 
     def refuse(self, status: int, code: str, detail: str, limit: Any = None) -> None:
-        """End the connection, with a word where none is being said already.
+        """End the connection with a word, which comes after the answers to all complete requests.
 
-        What still comes is read and dropped for a while: closing at once would take the word back.
+        Nothing is said where another answer has begun, or to a request that has been answered already.
         """
         if self._refused or self.transport.is_closing():
             return
         self._refused = True
-        speaking = getattr(self.cycle, "response_started", False)  # before any request there is no cycle
-        if not speaking or self.cycle.response_complete:
+        silent = False
+        cycle: RequestResponseCycle | None = getattr(self, "cycle", None)  # before any request there is none
+        if cycle is not None and cycle.response_complete:
+            silent = cycle.more_body
+        elif cycle is not None and (cycle.more_body or cycle.response_started):
+            silent = cycle.response_started
+            self._drop(cycle)
+        if not silent:
             _, headers, body = problem(HttpProblem(status, code, detail, limit=limit))
             lines = [STATUS_LINE[status]]
             lines += [b"%b: %b\r\n" % header for header in (*headers, (b"connection", b"close"))]
-            self.transport.write(b"".join([*lines, b"\r\n", body]))
+            self._refusal = b"".join([*lines, b"\r\n", body])
+        if silent or not self._unanswered:
+            self._hang_up()
+
+    def _drop(self, cycle: RequestResponseCycle) -> None:
+        """Answer the newest request no more: it is not complete, or its answer cannot be."""
+        self._unanswered -= 1
+        cycle.disconnected = True
+        cycle.message_event.set()
+        if self.pipeline and self.pipeline[0][0] is cycle:
+            self.pipeline.popleft()
+
+    def on_response_complete(self) -> None:
+        """A request has been answered."""
+        self._unanswered -= 1
+        HttpToolsProtocol.on_response_complete(self)
+        if self._refused and not self._unanswered:
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        """What still comes is read and dropped for a while: closing at once would take the last word back."""
+        if self.transport.is_closing():
+            return
+        if self._refusal is not None:
+            self.transport.write(self._refusal)
+            self._refusal = None
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
-    def eof_received(self) -> None:
-        """The client has said everything."""
-        if self._refused:
+    def eof_received(self) -> bool:  # type: ignore[override]  # as in asyncio
+        """The client has said everything. What it has asked for whole is answered, where it can still listen:
+        not over TLS. A stream that has begun ends.
+        """
+        waits = self._unanswered > 0 and self.scheme == "http"
+        if waits and not self._refused:
+            waits = not self.cycle.more_body and not self.cycle.response_started
+            self.cycle.keep_alive = False
+        if not waits:
             self.transport.close()
+        return waits
 
     def look(self, now: float) -> None:
         """End this connection if it has taken too long."""

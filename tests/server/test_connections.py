@@ -321,3 +321,87 @@ async def test_tls_is_served_with_the_certificate_that_was_given(server: Driven)
     ):
         line.writer.write(request(server))
         assert (await line.answer())[0] == 200
+
+
+# -- several requests on one connection, and what comes after the last
+
+
+def write(server: Driven, key: str, more: str = "") -> bytes:
+    return post(server, json.dumps({"writes": [{"key": key, "revision": 1, "value": 1}]}).encode(), more)
+
+
+@pytest.mark.parametrize("rest", [b"GARBAGE\r\n\r\n", b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"])
+@pytest.mark.parametrize("apart", [False, True], ids=["at once", "apart"])
+@pytest.mark.parametrize("before", [1, 2, 5])
+async def test_what_is_carried_out_is_answered_before_what_is_refused(
+    server: Driven, before: int, apart: bool, rest: bytes
+) -> None:
+    async with listening(server.app) as port, wire(port) as line:
+        for number in range(before):
+            line.writer.write(write(server, f"k{number}"))
+            if apart:
+                await line.writer.drain()
+                await asyncio.sleep(0)
+        line.writer.write(rest)
+        for number in range(before):
+            status, _, body = await line.answer()
+            assert (status, json.loads(body)["entries"][0]["key"]) == (200, f"k{number}")
+        status, headers, body = await line.answer()
+        assert (status, problem(status, headers, body)) == (400, "not-http")
+        assert await line.rest() == b""
+
+
+async def test_a_broken_body_is_refused_after_the_answers_before_it(server: Driven) -> None:
+    token = server.tokens["planner"]
+    head = f"POST /v1/boards/{BOARD}/writes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+    broken = f"{head}Transfer-Encoding: chunked\r\n\r\nzz\r\n".encode()
+    async with listening(server.app) as port, wire(port) as line:
+        line.writer.write(write(server, "a") + write(server, "b") + broken)
+        for key in "ab":
+            assert json.loads((await line.answer())[2])["entries"][0]["key"] == key
+        assert (await line.answer())[0] == 400
+        assert await line.rest() == b""
+    assert (await server.ask("GET", f"/v1/boards/{BOARD}/entries/b")).json()["entry"]["revision"] == 1
+
+
+async def test_who_has_said_everything_still_gets_every_answer(server: Driven) -> None:
+    async with listening(server.app) as port, wire(port) as line:
+        line.writer.write(write(server, "a") + write(server, "b"))
+        line.writer.write_eof()
+        for key in "ab":
+            status, _, body = await line.answer()
+            assert (status, json.loads(body)["entries"][0]["key"]) == (200, key)
+        assert await line.rest() == b""
+
+
+async def test_who_stops_in_the_middle_of_a_request_is_hung_up_on(server: Driven) -> None:
+    async with listening(server.app) as port, wire(port) as line:
+        line.writer.write(write(server, "a")[:-1])
+        line.writer.write_eof()
+        assert await line.rest() == b""
+    assert (await server.ask("GET", f"/v1/boards/{BOARD}/entries/a")).json()["entry"]["revision"] == 0
+
+
+@pytest.mark.parametrize("offer", ["h2c", "websocket", "TLS/1.3, h2c"])
+async def test_an_offer_of_another_protocol_is_passed_over(server: Driven, offer: str) -> None:
+    wish = f"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: {offer}\r\nHTTP2-Settings: AAMAAABkAA\r\n"
+    async with listening(server.app) as port, wire(port) as line:
+        for key in ("a", "b"):
+            line.writer.write(write(server, key, wish))
+            status, _, body = await line.answer()
+            assert (status, json.loads(body)["entries"][0]["key"]) == (200, key)
+        line.writer.write(write(server, "c", wish) + request(server, more=wish) + write(server, "d"))
+        assert [(await line.answer())[0] for _ in range(3)] == [200, 200, 200]
+
+
+async def test_an_offer_of_another_protocol_leaves_the_body_its_limits(server: Driven) -> None:
+    wish = "Connection: Upgrade\r\nUpgrade: h2c\r\n"
+    async with listening(server.app) as port, wire(port) as line:
+        sent = write(server, "a", wish)
+        for piece in (sent[:40], sent[40:-30], sent[-30:-1], sent[-1:]):
+            line.writer.write(piece)
+            await asyncio.sleep(0.01)
+        assert (await line.answer())[0] == 200
+        line.writer.write(post(server, b" " * 200_000, wish))
+        status, headers, body = await line.answer()
+        assert (status, problem(status, headers, body)) == (413, "too-large")
