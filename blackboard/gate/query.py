@@ -19,6 +19,9 @@ from blackboard.projections.board import Board
 from blackboard.projections.evolve import settle
 from blackboard.projections.keys import below
 
+MOST_ENTRIES = DEFAULT_LIMITS.page_entries
+"""The entries of a page of the ledger."""
+
 LISTED = 1000
 """How many observations of a view one reply lists; the rest is counted."""
 
@@ -47,11 +50,11 @@ def ledger(board: Board, query: ask.GetLedger, *, head: int) -> say.LedgerReply:
 
     The digest is over the whole ledger, so only the first page of a walk pays for it.
     """
-    if not 1 <= query.limit <= DEFAULT_LIMITS.page_entries:
+    if not 1 <= query.limit <= MOST_ENTRIES:
         raise Malformed(
-            f"limit {query.limit}: a page has 1 to {DEFAULT_LIMITS.page_entries} entries",
+            f"limit {query.limit}: a page has 1 to {MOST_ENTRIES} entries",
             member="limit",
-            limit=DEFAULT_LIMITS.page_entries,
+            limit=MOST_ENTRIES,
             value=query.limit,
         )
     entries: list[say.Entry] = []
