@@ -18,6 +18,7 @@ from blackboard.canonical.digests import (
     request_digest,
 )
 from blackboard.canonical.encoding import encode
+from blackboard.canonical.faults import pointer
 from blackboard.canonical.identifiers import check_identifier
 from blackboard.canonical.limits import JSON_DEPTH, NUMBER_LENGTH, SAFE_INTEGER
 from blackboard.canonical.parsing import parse
@@ -39,5 +40,6 @@ __all__ = [
     "link",
     "parse",
     "payload_hash",
+    "pointer",
     "request_digest",
 ]

@@ -6,11 +6,12 @@ Source: the policy table of the write gate's design.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from blackboard import canonical
 from blackboard.errors import Malformed
 
 Effect = Literal["off", "flag", "suspect"]
@@ -147,14 +148,6 @@ class PolicyPatch(Struct, frozen=True, forbid_unknown_fields=True):
     unseen: Unseen | UnsetType = UNSET
 
 
-def patch_from_mapping(mapping: dict[str, Any]) -> PolicyPatch:
-    """Read a policy patch from plain data. Raises `Malformed` naming the member."""
-    try:
-        return msgspec.convert(mapping, PolicyPatch)
-    except msgspec.ValidationError as error:
-        raise Malformed(f"this is not a policy: {error}", member="policy") from error
-
-
 def merge(policy: Policy, patch: PolicyPatch) -> Policy:
     """Lay `patch` over `policy`.
 
@@ -177,7 +170,7 @@ def _merge_signals(
         if name not in merged:
             known = ", ".join(sorted(merged))
             raise Malformed(
-                f"there is no signal {name!r}; the signals are {known}", member=f"signals/{name}", value=name
+                f"there is no signal {name!r}; the signals are {known}", member=_member(name), value=name
             )
         merged[name] = _merge_signal(name, merged[name], patch)
     return merged
@@ -194,8 +187,12 @@ def _merge_signal(name: str, setting: SignalSetting, patch: Effect | SignalPatch
         raise Malformed(
             f"signal {name!r} would need {merged.minimum} observations and remember {merged.window}: it "
             "could never be raised; set its effect to off, or window >= minimum",
-            member=f"signals/{name}/minimum",
+            member=_member(name, "minimum"),
             limit=merged.window,
             value=merged.minimum,
         )
     return merged
+
+
+def _member(*place: str) -> str:
+    return canonical.pointer(["policy", "signals", *place])

@@ -210,7 +210,7 @@ def _check_basis(basis: dict[str, int], index: int, limits: Limits) -> None:
         if type(revision) is not int or not 0 <= revision <= MAX_INTEGER:
             raise Malformed(
                 f"basis revision {revision!r} of {key!r}: an integer from 0 to {MAX_INTEGER}",
-                member=f"{member}/{key}",
+                member=member + canonical.pointer([key]),
                 limit=MAX_INTEGER,
                 value=revision,
             )

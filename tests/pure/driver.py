@@ -7,7 +7,7 @@ sealed into a row, so that `World.check` can fold the rows again and compare.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -16,7 +16,7 @@ from blackboard import canonical
 from blackboard.errors import BlackboardError
 from blackboard.events import kinds
 from blackboard.events.envelope import GENESIS, Command, Event, Row, number, seal, unseal, verify_row
-from blackboard.events.policy import patch_from_mapping
+from blackboard.events.policy import PolicyPatch
 from blackboard.gate.case import Fetched, Need
 from blackboard.gate.decide import complete, decide, needs
 from blackboard.gate.outcome import outcome, outcome_needs
@@ -298,11 +298,11 @@ class Operator(Actor):
         super().__init__(world, Principal(role="operator", name="ops"))
 
     def opens(self, policy: Mapping[str, Any] | None = None, **options: Any) -> say.BoardReply:
-        patch = patch_from_mapping(dict(policy)) if policy is not None else None
+        patch = msgspec.convert(dict(policy), PolicyPatch) if policy is not None else None
         return cast(say.BoardReply, self.sends(ask.OpenBoard(policy=patch), **options))
 
     def sets_policy(self, **members: Any) -> say.Done:
-        return cast(say.Done, self.sends(ask.SetPolicy(policy=patch_from_mapping(members))))
+        return cast(say.Done, self.sends(ask.SetPolicy(policy=msgspec.convert(members, PolicyPatch))))
 
     def sets_mode(self, mode: Any, coordinator: str | None = None, **options: Any) -> say.Done:
         return cast(say.Done, self.sends(ask.SetMode(mode=mode, coordinator=coordinator, **options)))
@@ -312,6 +312,14 @@ class Operator(Actor):
 
     def reports_compaction(self, *agents: str, **members: Any) -> say.CompactReply:
         return cast(say.CompactReply, self.sends(ask.Compact(agents=list(agents), **members)))
+
+
+def attempt(act: Callable[[], say.Reply]) -> say.Reply | BlackboardError:
+    """What the caller gets: the reply, or the error that is raised."""
+    try:
+        return act()
+    except BlackboardError as error:
+        return error
 
 
 def codes(error: BlackboardError) -> list[str]:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from blackboard import canonical
 from blackboard.errors import Malformed
 from blackboard.events import kinds
 from blackboard.events.policy import (
@@ -14,14 +15,14 @@ from blackboard.events.policy import (
     PolicyPatch,
     SignalSetting,
     merge,
-    patch_from_mapping,
 )
+from blackboard.messages import commands as ask
 from tests.pure.conftest import Worlds
 from tests.pure.driver import World
 
 
 def patched(**members: Any) -> Policy:
-    return merge(Policy(), patch_from_mapping(members))
+    return merge(Policy(), msgspec.convert(members, PolicyPatch))
 
 
 def test_the_defaults_are_the_full_guarantee() -> None:
@@ -40,7 +41,7 @@ def test_only_citation_decay_suspends_by_default() -> None:
 
 def test_members_left_out_keep_their_value() -> None:
     first = patched(demotion="read-only", completion_window=3)
-    second = merge(first, patch_from_mapping({"completion_window": 5}))
+    second = merge(first, PolicyPatch(completion_window=5))
     assert second == msgspec.structs.replace(first, completion_window=5)
 
 
@@ -69,14 +70,14 @@ def test_a_patch_member_exists_for_every_member_of_the_policy() -> None:
 )
 def test_what_is_no_policy_is_refused_and_the_member_is_named(members: dict[str, Any], words: str) -> None:
     with pytest.raises(Malformed, match=words) as caught:
-        patch_from_mapping(members)
-    assert caught.value.member == "policy"
+        canonical.decode(canonical.encode({"policy": members}), ask.SetPolicy, max_bytes=10_000)
+    assert (caught.value.member or "").startswith("/policy/")
 
 
 def test_a_signal_that_does_not_exist_is_refused_and_the_known_ones_are_named() -> None:
     with pytest.raises(Malformed, match="read-elision") as caught:
         patched(signals={"read-illusion": "flag"})
-    assert caught.value.member == "signals/read-illusion"
+    assert caught.value.member == "/policy/signals/read-illusion"
 
 
 def test_a_signal_is_patched_by_its_effect_or_by_its_members() -> None:
@@ -94,7 +95,7 @@ def test_a_window_below_the_minimum_takes_the_minimum_along() -> None:
 def test_a_signal_that_could_never_be_raised_is_refused() -> None:
     with pytest.raises(Malformed, match="never be raised") as caught:
         patched(signals={"citation-decay": {"window": 2, "minimum": 3}})
-    assert (caught.value.member, caught.value.limit) == ("signals/citation-decay/minimum", 2)
+    assert (caught.value.member, caught.value.limit) == ("/policy/signals/citation-decay/minimum", 2)
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ W = {"key": "k", "revision": 1, "value": 1}
         (ask.WriteBatch, {"writes": [W | {"value": [[[[1]]]]}]}, "/writes/0/value/0/0/0", 3),
         (ask.WriteBatch, {"writes": [W | {"basis": {"": 1}}]}, "/writes/0/basis", "at least 1 character"),
         (ask.WriteBatch, {"writes": [W | {"basis": {"x": -1}}]}, "/writes/0/basis/x", 2**53 - 1),
+        (ask.WriteBatch, {"writes": [W | {"basis": {"x/~": -1}}]}, "/writes/0/basis/x~1~0", 2**53 - 1),
         (ask.Read, {}, "/keys", None),
         (ask.Read, {"keys": ["k"], "all": True}, "/keys", None),
         (ask.Read, {"keys": []}, "/keys", 1),
