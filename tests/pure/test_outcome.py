@@ -15,7 +15,7 @@ from blackboard.errors import BlackboardError, RevisionMissing, UnseenRevision
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
 from tests.pure.conftest import Worlds
-from tests.pure.driver import Agent, World, frozen, write
+from tests.pure.driver import Agent, World, attempt, frozen, write
 
 CONTEXT = {"head", "standing", "notices", "moved", "guarantee"}
 """What is always current."""
@@ -47,14 +47,6 @@ def said_so(answer: say.Reply | BlackboardError) -> bool:
     if isinstance(answer, BlackboardError):
         return answer.members.get("replayed") is True
     return isinstance(answer, say.Outcome) and answer.replayed
-
-
-def attempt(act: Callable[[], Any]) -> say.Reply | BlackboardError:
-    try:
-        answer: say.Reply = act()
-    except BlackboardError as error:
-        return error
-    return answer
 
 
 def scene(worlds: Worlds) -> tuple[World, Agent, Agent]:
