@@ -101,7 +101,8 @@ class Session:
             not self.flags.get("db") and os.environ.get("BLACKBOARD_SERVER")
         )
         if server:
-            return Target(server.rstrip("/"), self._token(server.rstrip("/")))
+            url = _address(server)
+            return Target(url, self._token(url))
         if self.flags.get("db"):
             return Target(str(self.settings.db))
         return self._found()
@@ -223,6 +224,15 @@ def program() -> str:
     with contextlib.suppress(ValueError):
         return shlex.quote(f"./{place.relative_to(Path.cwd())}")
     return shlex.quote(str(place))
+
+
+def _address(server: str) -> str:
+    # Anything else would be taken for the name of a file, and the file would be made.
+    place = urlsplit(server)
+    if place.scheme in ("http", "https") and place.hostname:
+        return server.rstrip("/")
+    meant = server.partition("://")[2] or server
+    raise click.UsageError(f"a server is named by its address, as http://{meant.strip('/')}; got {server!r}")
 
 
 def answers(url: str) -> bool:
