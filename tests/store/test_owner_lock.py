@@ -93,7 +93,7 @@ def ask(path: Path) -> str:
 
 
 async def test_a_second_process_is_told_what_to_use_instead(owner: subprocess.Popen[str], path: Path) -> None:
-    with pytest.raises(StoreBusy, match=r"another process owns .*serve.*PostgreSQL"):
+    with pytest.raises(StoreBusy, match=r"another process owns .*serve.*http://"):
         await open_store(str(path), Settings())
     assert owner.poll() is None
 

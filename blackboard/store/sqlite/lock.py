@@ -81,6 +81,5 @@ def _busy(database: Path, error: OSError) -> StoreBusy | Unavailable:
         return Unavailable(f"{database} is on a file system that has no record locks ({error.strerror})")
     return StoreBusy(
         f"another process owns {database}: an SQLite file has one owner. Stop that process, or reach the "
-        "board through its server (`blackboard serve`; connect with its http:// URL, or --server), or use "
-        "PostgreSQL, which many processes share",
+        "board through its server (`blackboard serve`; connect with its http:// URL, or --server)",
     )
