@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import ssl
 import weakref
 from collections.abc import AsyncGenerator, Coroutine
@@ -181,9 +182,19 @@ def _seconds(header: str | None) -> float | None:
 
 def _lost(error: Exception) -> _Lost:
     reason = str(error) or type(error).__name__
+    if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError):
+        return _Lost(_unanswered(error), maybe_done=False)
     if isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)):
         return _Lost(reason, maybe_done=False, final=isinstance(error, aiohttp.ClientSSLError))
     return _Lost(reason, maybe_done=True)
+
+
+def _unanswered(error: aiohttp.ClientConnectorError) -> str:
+    # A resolver's numbers are negative and mean something else.
+    number = error.os_error.errno
+    why = os.strerror(number) if number is not None and number > 0 else error.strerror or str(error.os_error)
+    place = f"{error.host}:{error.port}"
+    return f"no server answers at {place} ({why}); start it (`blackboard serve`) or name another"
 
 
 def _abandon(session: aiohttp.ClientSession, loop: asyncio.AbstractEventLoop) -> None:
