@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import NamedTuple
 
@@ -87,6 +88,30 @@ class Root(click.Group):
         found: click.Command = getattr(module, name.replace("-", "_"))
         return found
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; one that does not exist is answered with those that may be meant."""
+        name = args[0]
+        if name not in ROWS and not name.startswith("-") and not ctx.resilient_parsing:
+            meant = " or ".join(repr(one) for one in get_close_matches(name, ROWS))
+            raise click.UsageError(
+                f"No such command {name!r}." + (f" Did you mean {meant}?" if meant else ""), ctx
+            )
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse what stands before the command; an option that belongs behind it is told so."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name
+            raise click.UsageError(
+                f"No such option {name!r} before the command: options stand after it, as in "
+                "`blackboard board list --json`",
+                ctx,
+            ) from error
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by section, from the table alone."""
         for title, rows in SECTIONS.items():
@@ -112,8 +137,9 @@ def run(argv: Sequence[str]) -> int:
     try:
         return _invoke(list(argv))
     except click.ClickException as error:
-        error.show()
-        return 2
+        from blackboard.cli import failures
+
+        return failures.report_usage(error, argv)
     except (KeyboardInterrupt, EOFError, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:

@@ -47,7 +47,10 @@ def rejection_lines(rules: Iterable[Any], remedy: Any) -> list[str]:
         if rule.get("evidence"):
             lines.append(f"  evidence: {_pairs(rule['evidence'])}")
     if remedy is not None:
-        lines.append(visible(f"remedy: {_plain(remedy)['detail']}"))
+        told = _plain(remedy)
+        lines.append(visible(f"remedy: {told['detail']}"))
+        if told.get("keys"):
+            lines.append(visible(f"  keys: {_listed(told['keys'], told.get('more', 0))}"))
     return lines
 
 
@@ -62,6 +65,11 @@ def _pairs(members: dict[str, Any]) -> str:
         for name, value in members.items()
         if value is not None
     )
+
+
+def _listed(keys: list[str], more: int) -> str:
+    more += len(keys[_SHOWN_KEYS:])
+    return " ".join(keys[:_SHOWN_KEYS]) + (f" and {more} more" if more else "")
 
 
 def _revisions(found: dict[str, int]) -> str:

@@ -11,9 +11,12 @@ from typing import Any
 import click
 
 from blackboard.cli import describe, output
-from blackboard.errors import BlackboardError, WriteRejected
+from blackboard.errors import BlackboardError, Malformed, WriteRejected
 
 UNEXPECTED = 2
+WAY_BACK = "read everything again: blackboard read --all"
+"""How a demoted agent clears its standing, in this command's words (a reply's are a program's)."""
+
 _STREAMS = {"log", "follow"}
 
 
@@ -25,18 +28,36 @@ def report(error: Exception, argv: Sequence[str]) -> int:
     debug = "--debug" in argv or bool(os.environ.get("BLACKBOARD_DEBUG"))
     if debug:
         traceback.print_exception(error, file=sys.stderr)
+    tell_program = output.note if _STREAMS.intersection(argv[:1]) else output.emit
     if not isinstance(error, BlackboardError):
-        shown = output.visible(f"{type(error).__name__}: {error}")
-        output.note(f"unexpected failure: {shown}")
+        shown = f"unexpected failure: {type(error).__name__}: {error}"
+        output.note(output.visible(shown))
         if not debug:
             output.note("run it again with --debug for the traceback")
+        if "--json" in argv:
+            tell_program(_unforeseen(shown))
         return UNEXPECTED
     if "--json" in argv:
-        tell_program = output.note if _STREAMS.intersection(argv[:1]) else output.emit
         tell_program(document(error))
     else:
         tell(error)
     return error.exit_code
+
+
+def report_usage(error: click.ClickException, argv: Sequence[str]) -> int:
+    """Tell of wrong usage on stderr, or with `--json` as `report` does; return the exit code."""
+    if "--json" in argv:
+        return report(Malformed(error.format_message()), argv)
+    error.show()
+    return Malformed.exit_code
+
+
+def _unforeseen(detail: str) -> str:
+    from blackboard.server.problems import PROBLEM_TYPE
+
+    code = BlackboardError.code
+    told = {"type": PROBLEM_TYPE + code, "title": "Error", "status": 500, "code": code, "detail": detail}
+    return output.json_text(told)
 
 
 def document(error: BlackboardError) -> str:
@@ -50,7 +71,7 @@ def document(error: BlackboardError) -> str:
 
 
 def tell(error: BlackboardError) -> None:
-    """The error in lines on stderr: code, detail, evidence, remedy, the notes added to it, standing."""
+    """The error in lines on stderr: code, detail, evidence, remedy, standing, the notes added to it."""
     logged = "" if error.seq is None else f", logged as seq {error.seq}"
     kind = "rejected" if isinstance(error, WriteRejected) else "error"
     head = click.style(f"{kind}: {error.code}", fg="red", bold=True)
@@ -60,9 +81,9 @@ def tell(error: BlackboardError) -> None:
             output.note(f"  {line}")
     else:
         output.note(f"  {output.visible(error.detail)}")
-    for added in getattr(error, "__notes__", ()):
-        output.note(f"  {added}")
     context(error)
+    for added in getattr(error, "__notes__", ()):
+        output.note(added)
 
 
 def context(reply: Any) -> None:
@@ -89,5 +110,5 @@ def _standing(standing: Any) -> str:
     if standing.owed:
         parts.append(f"{output.counted(standing.owed, 'key')} to read again")
     if standing.clear:
-        parts.append(f"clear it with {standing.clear}")
+        parts.append(WAY_BACK)
     return output.visible("; ".join(parts))

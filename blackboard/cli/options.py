@@ -85,9 +85,14 @@ def build(
         for option in reversed(options + shared):
             wrapped = option(wrapped)
         make = click.command if group is None else group.command
-        return make(name)(wrapped)
+        return make(name, short_help=_summary(function))(wrapped)
 
     return decorate
+
+
+def _summary(function: Callable[..., Any]) -> str:
+    # The first sentence, whole: click would cut it.
+    return " ".join((inspect.getdoc(function) or "").split()).partition(". ")[0].rstrip(".") + "."
 
 
 def _parameters(options: tuple[Callable[..., Any], ...]) -> list[click.Parameter]:

@@ -30,7 +30,9 @@ def parse_json(text: str, option: str) -> Any:
     try:
         return canonical.parse(text.encode())
     except Malformed as error:
-        raise click.UsageError(f"{option} is not JSON: {error.detail} (text goes with --text)") from error
+        fault = error.detail.removeprefix("the document: ").removeprefix("not JSON: ")
+        hint = "" if option.startswith("--batch") else " (text goes with --text)"
+        raise click.UsageError(f"{option} is not JSON: {fault}{hint}") from error
 
 
 def value_of(value: str | None, text: str | None, file: str | None, text_file: str | None) -> Any:

@@ -87,6 +87,33 @@ def test_wrong_usage_ends_with_2_and_says_what(cli: Cli, argv: list[str]) -> Non
     assert "Error: " in ran.err
 
 
+@pytest.mark.parametrize(
+    "argv", [["nonsense"], ["read"], ["write", "a", "--value", "{"], ["db", "check", "--nonsense"]]
+)
+def test_wrong_usage_in_json_is_a_problem_document(cli: Cli, argv: list[str]) -> None:
+    ran = cli(*argv, "--json")
+    assert (ran.code, ran.err, ran.json["code"]) == (2, "", "malformed")
+    assert ran.json["detail"]
+
+
+def test_a_command_that_is_mistyped_is_told_which_may_be_meant(cli: Cli) -> None:
+    assert "No such command 'raed'. Did you mean 'read'?" in cli("raed").err
+    assert "Did you mean" not in cli("zzz").err
+
+
+def test_an_option_before_the_command_is_told_where_it_belongs(cli: Cli) -> None:
+    ran = cli("--board", "b", "log")
+    assert ran.code == 2
+    assert "options stand after it" in ran.err
+
+
+def test_no_summary_in_a_help_page_is_cut(cli: Cli) -> None:
+    for group in ("board", "db", "token"):
+        shown = cli(group, "--help").out.replace("[ARGS]...", "")
+        assert "..." not in shown
+    assert " hand the pen to another coordinator." in " ".join(cli("board", "--help").out.split())
+
+
 @pytest.mark.parametrize("code", sorted(ERRORS_BY_CODE))
 def test_every_error_ends_with_its_own_code_which_is_never_1(
     code: str, capsys: pytest.CaptureFixture[str]
@@ -134,6 +161,13 @@ def test_an_unexpected_failure_ends_with_2_and_no_traceback(
     assert ran.code == 2
     assert "RuntimeError: a fault \\x1b in the program" in ran.err
     assert "--debug" in ran.err
+
+
+def test_an_unexpected_failure_in_json_is_a_document_too(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
+    monkeypatch.setattr(Session, "settings", property(fail))
+    ran = cli("agents", "--board", "b", "--json")
+    assert (ran.code, ran.json["code"]) == (2, "error")
+    assert "RuntimeError" in ran.json["detail"]
 
 
 def test_debug_shows_the_traceback(

@@ -78,8 +78,11 @@ def test_a_rejection_names_rules_evidence_remedy_and_the_command_to_run_next(cli
     assert "evidence: " in refused.err
     assert "remedy: " in refused.err
     assert "standing: compacted since seq 3" in refused.err
-    (following,) = [line for line in refused.err.splitlines() if line.startswith("  next: ")]
-    argv = following.removeprefix("  next: ").split()
+    assert "  keys: task/B\n" in refused.err
+    assert "read everything again: blackboard read --all" in refused.err
+    following = refused.err.splitlines()[-1]
+    assert following.startswith("next: ")
+    argv = following.removeprefix("next: ").split()
     assert argv[1:3] == ["read", "task/B"]
     assert cli(*argv[1:]).code == 0
 
@@ -177,6 +180,15 @@ def test_the_log_is_filtered_and_bounded_and_one_document_a_line(cli: Cli, board
     assert len(cli("log", *board, "--after", "3").lines) == 1
     assert len(cli("log", *board, "--by", "executor", "--key", "a").lines) == 3
     assert cli("log", *board, "--by", "nobody").lines == []
+
+
+def test_a_log_in_which_nothing_fits_says_so_and_knows_the_kinds(cli: Cli, board: Where) -> None:
+    known = cli("log", *board, "--kind", "write.rejected")
+    assert (known.code, known.out, known.err) == (0, "", "no event fits\n")
+    mistyped = cli("log", *board, "--kind", "write.rejectd")
+    assert (mistyped.code, mistyped.out) == (0, "")
+    assert "did you mean write.rejected?" in mistyped.err
+    assert "entry.written" in cli("log", *board, "--kind", "zzz").err
 
 
 def test_following_shows_what_there_is_and_then_what_comes(cli: Cli, board: Where) -> None:

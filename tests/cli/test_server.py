@@ -73,6 +73,15 @@ def test_tokens_are_listed_without_secrets_and_end_at_once(cli: Cli, server: Ser
     assert cli("token", "revoke", "token-none").code == 2
 
 
+@pytest.mark.parametrize("days", ["0", "-1", "nan", "inf", "1e300"])
+def test_a_token_expires_after_a_number_of_days_that_there_can_be(
+    cli: Cli, server: Server, days: str
+) -> None:
+    ran = cli("token", "create", "agent", "a", "--days", days)
+    assert (ran.code, ran.out) == (2, "")
+    assert "days" in ran.err
+
+
 def test_a_token_may_be_narrow(cli: Cli, server: Server) -> None:
     cli("board", "open", "narrow")
     secret = token(cli, "agent", "a", "--writes", "task/*", "--prefix", "task/", "--report-peers")
@@ -102,6 +111,21 @@ def test_the_servers_file_is_looked_at_and_not_written(cli: Cli, server: Server)
 def test_a_server_that_is_not_there_ends_with_6(cli: Cli) -> None:
     ran = cli("board", "list", "--server", "http://127.0.0.1:1", "--token", "bb_" + "x" * 43)
     assert ran.code == 6
+    assert "no server answers at 127.0.0.1:1 (Connection refused)" in ran.err
+    assert "blackboard serve" in ran.err
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8377", "localhost", "ftp://127.0.0.1:8377", "http://"])
+def test_a_server_is_named_by_an_address_and_makes_no_file(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = cli("board", "list", "--server", address)
+    assert ran.code == 2
+    assert "a server is named by its address, as http://" in ran.err
+    monkeypatch.setenv("BLACKBOARD_SERVER", address)
+    assert cli("log", "--board", "b").code == 2
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_and_a_server_are_not_named_together(cli: Cli, server: Server) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from blackboard.cli import output
+from blackboard.cli import failures, output
 from blackboard.cli.commands.entries import show_entries
 from blackboard.cli.commands.log import READERS
 from blackboard.cli.looking import looking
@@ -90,11 +90,12 @@ def _about(reply: Any) -> list[str]:
             ("why", standing.why),
             ("may", standing.may),
             ("keys to read again", standing.owed or None),
-            ("way back", standing.clear),
+            ("way back", standing.clear and failures.WAY_BACK),
         )
         if text is not None
     ]
-    lines += ["", f"view: nothing seen up to seq {reply.base} is held; digest {reply.view_digest}"]
+    base = f"nothing seen up to seq {reply.base} is held" if reply.base else "all that it has seen is held"
+    lines += ["", f"view: {base}; digest {reply.view_digest}"]
     lines += _view(reply)
     breadth = " ".join(map(str, baselines.breadth)) or "none yet"
     lines += ["", "baselines"]

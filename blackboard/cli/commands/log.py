@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -23,8 +24,18 @@ _AFTER = click.option(
     metavar="SEQ",
     help="Begin after this seq.",
 )
+
+
+def _kinds(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    from blackboard.events.kinds import KINDS
+
+    return [kind for kind, _ in KINDS if kind.startswith(begun)]
+
+
 _FILTERS: tuple[Callable[..., Any], ...] = (
-    click.option("--kind", metavar="KIND", help="Only events of this kind, as write.rejected."),
+    click.option(
+        "--kind", metavar="KIND", shell_complete=_kinds, help="Only events of this kind, as write.rejected."
+    ),
     click.option("--by", metavar="AGENT", help="Only what this agent did."),
     click.option("--key", metavar="KEY", help="Only writes of this key."),
 )
@@ -39,16 +50,19 @@ _FILTERS: tuple[Callable[..., Any], ...] = (
 )
 async def log(session: Session, *, after: int, limit: int | None, by: str | None, **filters: Any) -> None:
     """Print the board's log, oldest first; with --json one document a line."""
-    left = limit
+    left, shown = limit, 0
     async with looking(session) as board:
         while left is None or left > 0:
             page = await board.events(after=after, limit=min(left or _PAGE, _PAGE), agent=by, **filters)
             for event in page.events:
                 show(session, event)
+            shown += len(page.events)
             if page.next is None:
-                return
+                break
             left = None if left is None else left - len(page.events)
             after = page.next
+    if not shown:
+        output.note(_nothing(filters["kind"]))
 
 
 @command(
@@ -68,6 +82,17 @@ async def follow(session: Session, *, after: int, count: int | None) -> None:
             seen += 1
             if seen == count:
                 return
+
+
+def _nothing(kind: str | None) -> str:
+    from blackboard.events.kinds import KINDS
+
+    known = sorted({name for name, _ in KINDS})
+    if kind is None or kind in known:
+        return "no event fits"
+    meant = get_close_matches(kind, known, n=1)
+    hint = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(known)}"
+    return output.visible(f"no event fits; this release knows no kind {kind!r}: {hint}")
 
 
 def show(session: Session, event: EventView) -> None:

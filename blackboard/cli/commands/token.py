@@ -24,7 +24,12 @@ def token() -> None:
     click.argument("role", type=click.Choice(["agent", "auditor", "operator"])),
     click.argument("name"),
     click.option("--boards", multiple=True, metavar="PATTERN", help="Boards it reaches (all)."),
-    click.option("--days", type=float, metavar="N", help="Expires after so many days (never)."),
+    click.option(
+        "--days",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="N",
+        help="Expires after so many days (never).",
+    ),
     click.option("--writes", multiple=True, metavar="PATTERN", help="Keys it may write (all)."),
     click.option("--prefix", default="", metavar="PREFIX", help="The keys that its full re-read covers."),
     click.option("--report-peers", is_flag=True, help="May report the compaction of others."),
