@@ -800,6 +800,23 @@ def test_a_write_accepted_under_advisory_revisions_is_replayed_after_the_policy_
     assert (again.replayed, again.entries[0].revision) == (True, 2)
 
 
+def test_of_two_writes_at_one_revision_each_is_replayed_and_a_third_is_reuse(worlds: Worlds) -> None:
+    world = worlds({"revisions": "advisory", "require_view": False})
+    agent, peer = world.agents("a", "b")
+    first = agent.writes("k", 1, "first")
+    peer.writes("k", 1, "between")
+    agent.writes("k", 1, "second")
+    world.operator.sets_policy(revisions="advancing")
+    assert agent.writes("k", 1, "second").entries[0].seq == world.entry("k").seq
+    assert agent.writes("k", 1, "first").entries[0].seq == first.seq
+    with pytest.raises(RevisionReused):
+        agent.writes("k", 1, "third")
+    peer.writes("k", 9, "last")
+    with pytest.raises(RevisionReused) as caught:
+        agent.writes("k", 1, "third")
+    assert evidence(caught.value, "revision-reused")["seq"] == first.seq
+
+
 def test_the_revision_stored_for_an_advisory_write_was_never_asserted(worlds: Worlds) -> None:
     world = worlds({"revisions": "advisory", "require_view": False})
     agent, peer = world.agents("a", "b")

@@ -25,10 +25,12 @@ def replay(case: Case) -> Replay | None:
     entry = case.entry
     if entry is None:
         return None
-    # The payload hash holds the revision that was asserted.
-    if case.revision == entry.asserted and entry.writer == case.agent.id:
-        same = entry.payload_hash.hex() == case.write.payload_hash
-        return Replay(entry.seq, entry.revision, None) if same else None
+    if (
+        case.revision == entry.asserted
+        and entry.writer == case.agent.id
+        and entry.payload_hash.hex() == case.write.payload_hash
+    ):
+        return Replay(entry.seq, entry.revision, None)
     if case.policy.revisions == "advisory" or case.revision >= entry.revision:
         return None
     event = case.earlier(case.revision)

@@ -25,10 +25,10 @@ def revision_reused(case: Case) -> Violation | None:
 
 def _accepted(case: Case) -> tuple[int, str] | None:
     entry = case.entry
-    if entry is None or case.revision > max(entry.revision, entry.asserted):
+    if entry is None or case.revision > entry.revision:
         return None
-    if case.revision == entry.asserted:
-        return (entry.seq, entry.payload_hash.hex()) if entry.writer == case.agent.id else None
+    if case.revision == entry.asserted and entry.writer == case.agent.id:
+        return entry.seq, entry.payload_hash.hex()
     event = case.earlier(case.revision)
     written = entry_payload(event)
     if event is None or written is None or written[0] != case.agent.id or written[1].asserted is not None:
