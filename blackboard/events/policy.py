@@ -111,6 +111,8 @@ class Policy(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
             off.append("demotion: off")
         if self.completion == "off":
             off.append("completion: off")
+        # Without words on one side nothing is ever finished over something unfinished.
+        off += [f"{name}: no words" for name in ("finished", "unfinished") if not getattr(self, name)]
         if not self.broadcast:
             off.append("broadcast: false")
         return off
@@ -125,7 +127,9 @@ class SignalPatch(Struct, frozen=True, forbid_unknown_fields=True):
     ratio: Annotated[float, Meta(gt=0, le=1)] | UnsetType = UNSET
 
 
-Words = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=64)], ...], Meta(max_length=256)]
+Word = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"[^\W_]")]
+"""A status word, which has a letter or digit: another would match nothing."""
+Words = Annotated[tuple[Word, ...], Meta(max_length=256)]
 Pointer = Annotated[str, Meta(pattern="^(/([^~/]|~0|~1)*)*$", max_length=256)]
 
 

@@ -34,6 +34,22 @@ def test_the_defaults_are_the_full_guarantee() -> None:
     assert (policy.coordinator, policy.on_unnotifiable, policy.unseen) == (None, "single-writer", "block")
 
 
+@pytest.mark.parametrize(
+    ("members", "off"),
+    [
+        ({"revisions": "advisory"}, "revisions: advisory"),
+        ({"require_view": False}, "require_view: false"),
+        ({"demotion": "off"}, "demotion: off"),
+        ({"completion": "off"}, "completion: off"),
+        ({"finished": ()}, "finished: no words"),
+        ({"unfinished": []}, "unfinished: no words"),
+        ({"broadcast": False}, "broadcast: false"),
+    ],
+)
+def test_whatever_switches_a_leg_off_is_named(members: dict[str, Any], off: str) -> None:
+    assert patched(**members).legs_off() == [off]
+
+
 def test_only_citation_decay_suspends_by_default() -> None:
     effects = {name: setting.effect for name, setting in Policy().signals.items()}
     assert effects == dict.fromkeys(SIGNAL_DEFAULTS, "flag") | {"citation-decay": "suspect"}
@@ -53,6 +69,8 @@ def test_a_patch_member_exists_for_every_member_of_the_policy() -> None:
     ("members", "words"),
     [
         ({"unheard": 1}, "unheard"),
+        ({"finished": ["done", "-"]}, "finished"),
+        ({"unfinished": ["_ _"]}, "unfinished"),
         ({"revisions": "sometimes"}, "revisions"),
         ({"require_view": "yes"}, "require_view"),
         ({"completion_window": 0}, "completion_window"),
