@@ -38,7 +38,11 @@ LONGEST_PAUSE = 0.25
 
 
 class _Absent(Exception):
-    """The rows of an append without a result are not in the log."""
+    """The rows of an append without a result are not in the log; `cause` is what the store said of it."""
+
+    def __init__(self, cause: OutcomeUnknown) -> None:
+        super().__init__(cause.detail)
+        self.cause = cause
 
 
 class _Patience:
@@ -70,7 +74,7 @@ async def commit(working: WorkingBoard, batch: Sequence[Pending]) -> list[Pendin
             working.forget()
             _mark(working, left, conflict)
             if patience.over:
-                _fail(left, _contended(working))
+                _give_up(working, left, conflict)
                 break
             await patience.pause()
         except Spoilt as spoilt:
@@ -120,18 +124,18 @@ async def _append(
     started = time.perf_counter()
     try:
         await working.context.store.append(attempt.rows)
-    except OutcomeUnknown:
+    except OutcomeUnknown as error:
         sure = False
         metrics.unknown_outcomes += 1
         for pending in batch:
             pending.unknown |= (pending.actor, pending.command_id) in attempt.bound
-        await _find(working, attempt, patience)
+        await _find(working, attempt, patience, error)
     seconds = time.perf_counter() - started
     metrics.committed(events=len(attempt.rows), commands=len(attempt.answers), seconds=seconds)
     return sure
 
 
-async def _find(working: WorkingBoard, attempt: Attempt, patience: _Patience) -> None:
+async def _find(working: WorkingBoard, attempt: Attempt, patience: _Patience, error: OutcomeUnknown) -> None:
     """Return if the attempt's rows are in the log, raise `_Absent` if not.
 
     One commit holds them all, and a hash stands for everything before it: the first row tells.
@@ -146,7 +150,7 @@ async def _find(working: WorkingBoard, attempt: Attempt, patience: _Patience) ->
         else:
             if found and found[0].hash == attempt.rows[0].hash:
                 return
-            raise _Absent
+            raise _Absent(error) from error
 
 
 def _settle(working: WorkingBoard, attempt: Attempt) -> None:
@@ -223,6 +227,21 @@ def _fail(batch: Sequence[Pending], error: BlackboardError) -> None:
             pending.resolve(_unknown(error))
         else:
             pending.resolve(again(error))
+
+
+def _give_up(working: WorkingBoard, batch: Sequence[Pending], conflict: Exception) -> None:
+    """Nothing could be committed for too long: because of others, or because the store keeps failing."""
+    if not isinstance(conflict, _Absent):
+        _fail(batch, _contended(working))
+        return
+    seconds = working.context.settings.conflict_seconds
+    failing = Unavailable(
+        f"board {working.name!r} could not be written for {seconds:g} s; nothing was stored. "
+        "Send the command again",
+        members={"retry_after": 1},
+    )
+    for pending in batch:
+        pending.resolve(again(conflict.cause if pending.unknown else failing))
 
 
 def _unknown(error: BlackboardError) -> OutcomeUnknown:

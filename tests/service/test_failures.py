@@ -109,6 +109,21 @@ async def test_an_outcome_that_cannot_be_found_out_is_said_to_be_unknown_and_is_
         assert [row.kind for row in store.logs[BOARD]] == ["board.opened", "message.posted"]
 
 
+async def test_a_store_that_keeps_failing_is_not_called_busy() -> None:
+    service, store = await opened(conflict_seconds=0.02)
+    store.faults = [(OutcomeUnknown("the disk failed"), False)] * 1000
+    outcomes = await settled(
+        do(service, A, ask.Say(text="hello")),
+        do(service, A, read("k")),
+        do(service, A, ask.AcceptProposal(proposal="proposal:1")),
+    )
+    assert codes(outcomes) == ["outcome-unknown", "unavailable", "unavailable"]
+    assert outcomes[0].detail == "the disk failed"
+    assert "could not be written for 0.02 s" in outcomes[1].detail
+    store.faults = []
+    assert (await do(service, A, ask.Say(text="hello"))).seq == 2
+
+
 async def test_everybody_whose_outcome_is_unknown_is_told_so_and_nobody_else() -> None:
     service, store = await opened(conflict_seconds=0.02)
     store.faults = [(LOST, True)]
