@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from blackboard.errors import IntegrityFailure
 from blackboard.events.kinds import Mode
@@ -103,11 +104,24 @@ def decode(data: bytes) -> Board:
         frames = _frames(data)
         header = msgspec.msgpack.decode(next(frames), type=_Header)
         agents = [msgspec.msgpack.decode(next(frames), type=_Agent) for _ in range(header.agents)]
-        slices = msgspec.msgpack.Decoder(list[Entry])
-        entries = {entry.key: entry for frame in frames for entry in slices.decode(frame)}
+        entries = _entries(frames)
     except (msgspec.MsgspecError, StopIteration) as error:
         raise IntegrityFailure("a snapshot does not decode; it is discarded and the log replayed") from error
     return _board(header, agents, entries)
+
+
+def _entries(frames: Iterator[memoryview]) -> dict[str, Entry]:
+    slices = msgspec.msgpack.Decoder(list[Entry])
+    entries: dict[str, Entry] = {}
+    writers: dict[str, str] = {}
+    for frame in frames:
+        for entry in slices.decode(frame):
+            entries[entry.key] = entry
+            # One object for what a fold would have had one of: at a million entries it is 200 bytes each.
+            force_setattr(entry, "writer", writers.setdefault(entry.writer, entry.writer))
+            if entry.born == entry.seq:
+                force_setattr(entry, "born", entry.seq)
+    return entries
 
 
 def _framed(data: bytes) -> bytes:
@@ -187,12 +201,12 @@ def _board(header: _Header, agents: list[_Agent], entries: dict[str, Entry]) -> 
         name: msgspec.json.decode(proposal, type=OpenProposal) for name, proposal in header.proposals
     }
     board.closed = {proposal: (decision, seq) for proposal, decision, seq in header.closed}
-    board.agents = {saved.id: _restore_agent(saved) for saved in agents}
+    board.agents = {saved.id: _restore_agent(saved, entries) for saved in agents}
     board.demoted = {name: agent for name, agent in board.agents.items() if agent.demotion.stands}
     return board
 
 
-def _restore_agent(saved: _Agent) -> AgentState:
+def _restore_agent(saved: _Agent, entries: dict[str, Entry]) -> AgentState:
     agent = AgentState(saved.id)
     agent.joined, agent.demotion, agent.breadth, agent.counts = (
         saved.joined,
@@ -202,13 +216,25 @@ def _restore_agent(saved: _Agent) -> AgentState:
     )
     agent.recent.extend(saved.recent)
     agent.citations.extend(saved.citations)
-    agent.confidence = {key: (value, seq) for key, value, seq in saved.confidence}
-    agent.habits, agent.proposals = dict(saved.habits), dict(saved.proposals)
+    agent.confidence = {_same(entries, key): (value, seq) for key, value, seq in saved.confidence}
+    agent.habits = {_same(entries, key): habit for key, habit in saved.habits}
+    agent.proposals = dict(saved.proposals)
     agent.refusals, agent.signals = dict(saved.refusals), dict(saved.signals)
     agent.refused.extend(saved.refused)
     agent.raised.extend(saved.raised)
     view = agent.view
     view.base, view.drops = saved.base, saved.drops
-    view.reads, view.writes = dict(saved.reads), dict(saved.writes)
+    view.reads = {_same(entries, key): seq for key, seq in saved.reads}
+    view.writes = dict(_same_write(entries, key, seq) for key, seq in saved.writes)
     view.starts, view.marks = saved.starts, saved.marks
     return agent
+
+
+def _same(entries: dict[str, Entry], key: str) -> str:
+    entry = entries.get(key)
+    return key if entry is None else entry.key
+
+
+def _same_write(entries: dict[str, Entry], key: str, seq: int) -> tuple[str, int]:
+    entry = entries[key]  # who wrote a key left an entry
+    return entry.key, entry.seq if entry.seq == seq else seq
