@@ -37,8 +37,11 @@ class MemoryStore:
     async def append(self, rows: Sequence[Row]) -> None:
         """See `contract.Store.append`."""
         self._open()
-        if not rows:
-            return
+        if rows:
+            self._take(rows)
+            await asyncio.sleep(0)
+
+    def _take(self, rows: Sequence[Row]) -> None:
         log = self._logs.get(rows[0].board, [])
         taken = self._commands_taken(rows)
         if taken:
@@ -48,7 +51,6 @@ class MemoryStore:
         self._logs.setdefault(rows[0].board, log).extend(rows)
         for row in rows:
             self._index(row)
-        await asyncio.sleep(0)
 
     def _revisions_taken(self, rows: Sequence[Row]) -> bool:
         written = [(row.key, row.revision) for row in rows if row.key is not None]

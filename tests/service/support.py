@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from blackboard.config import Settings
 from blackboard.errors import BlackboardError
-from blackboard.events.envelope import GENESIS, Event, Row, Tip, tip_of, unseal, verify_row
+from blackboard.events.envelope import GENESIS, Event, Row, Tip, unseal, verify_row
 from blackboard.messages import commands as ask
 from blackboard.messages.commands import Write
 from blackboard.messages.principal import Call, Principal
@@ -17,7 +17,8 @@ from blackboard.projections import snapshot
 from blackboard.projections.board import Board
 from blackboard.projections.evolve import evolve
 from blackboard.service import NO_CALL, Service
-from blackboard.store.contract import BoardRow, CommandTaken, Loaded, SeqTaken, StoredToken
+from blackboard.store.contract import Loaded
+from blackboard.store.memory import MemoryStore
 
 BOARD = "release"
 OPERATOR = Principal(role="operator", name="ops")
@@ -40,17 +41,17 @@ def read(*names: str) -> ask.Read:
     return ask.Read(keys=list(names))
 
 
-class LogStore:
-    """A store in memory, after the contract. `faults` are raised by the next appends, one each.
+class LogStore(MemoryStore):
+    """The store in memory, whose appends can be held, refused or lost on the way back.
 
-    A fault is (error, stored): whether the rows are in the log although the append raised. `gate`, where set,
-    holds appends until it is set again; `reading` is called before each read and may raise.
+    A fault of `faults`, one for each append, is (error, stored): whether the rows are in the log although the
+    append raised. `gate`, where set, holds appends until it is set again; `reading` is called before reads
+    and may raise. What was asked for is counted: `appends`, `loads`, `fetches`.
     """
 
     def __init__(self) -> None:
-        self.url = "memory://test"
-        self.commits_in_loop = False
-        self.logs: dict[str, list[Row]] = defaultdict(list)
+        super().__init__("memory://test")
+        self.logs = self._logs = defaultdict(list)
         self.appends: list[int] = []
         self.appending = 0
         self.faults: list[tuple[BaseException | None, bool]] = []
@@ -80,113 +81,47 @@ class LogStore:
             raise error
 
     def store(self, rows: Sequence[Row]) -> None:
-        log = self.logs[rows[0].board]
-        bound = {(row.actor, row.command_id) for row in log if row.request_digest is not None}
-        taken = [
-            (row.actor, row.command_id)
-            for row in rows
-            if row.request_digest is not None and (row.actor, row.command_id) in bound
-        ]
-        if taken:
-            raise CommandTaken(taken)
-        if rows[0].seq != len(log) + 1:
-            raise SeqTaken
-        log.extend(rows)
+        self._take(rows)
         self.appends.append(len(rows))
 
     async def tip(self, board: str) -> Tip | None:
         self.reading("tip")
         await asyncio.sleep(0)
-        return tip_of(self.logs[board][-1]) if self.logs.get(board) else None
+        return await super().tip(board)
 
     async def load(self, board: str, at: int | None = None, *, verify: bool = False) -> Loaded | None:
         self.reading("load")
-        await asyncio.sleep(0)
-        if not self.logs.get(board):
-            return None
-        self.loads.append(board)
-        saved, tip = self.snapshots.get(board, (None, GENESIS))
-        if saved is None or (at is not None and tip.seq > at):
-            folded, start = Board(), GENESIS
-        else:
-            folded, start = snapshot.decode(saved), tip
-        rows = self.logs[board][start.seq : at]
-        for row in rows:
-            evolve(folded, unseal(row))
-        return Loaded(folded, tip_of(rows[-1]) if rows else start, start.seq, len(rows))
+        loaded = await super().load(board, at, verify=verify)
+        if loaded is not None:
+            self.loads.append(board)
+        return loaded
 
-    async def rows(
-        self,
-        board: str,
-        after: int = 0,
-        limit: int = 1000,
-        *,
-        kind: str | None = None,
-        agent: str | None = None,
-        key: str | None = None,
-        through: int | None = None,
-    ) -> list[Row]:
+    async def rows(self, board: str, after: int = 0, limit: int = 1000, **filters: Any) -> list[Row]:
         self.reading("rows")
         await asyncio.sleep(0)
-        return [
-            row
-            for row in self.logs[board][after:through]
-            if (kind is None or row.kind == kind)
-            and (agent is None or row.actor == f"agent:{agent}")
-            and (key is None or row.key == key)
-        ][:limit]
-
-    async def scan(self, board: str, after: int = 0, through: int | None = None) -> AsyncIterator[list[Row]]:
-        yield self.logs[board][after:through]
-
-    async def events(self, board: str, seqs: Sequence[int]) -> dict[int, Event]:
-        return {seq: unseal(self.logs[board][seq - 1]) for seq in seqs}
+        return await super().rows(board, after, limit, **filters)
 
     async def entry(self, board: str, key: str, revision: int) -> Event | None:
         self.reading("entry")
         self.fetches.append((key, revision))
         await asyncio.sleep(0)
-        return next(
-            (unseal(row) for row in self.logs[board] if row.key == key and row.revision == revision), None
-        )
+        return await super().entry(board, key, revision)
 
     async def entry_as_of(self, board: str, key: str, seq: int) -> Event | None:
         self.reading("entry_as_of")
         await asyncio.sleep(0)
-        return next((unseal(row) for row in reversed(self.logs[board][:seq]) if row.key == key), None)
+        return await super().entry_as_of(board, key, seq)
 
     async def command(self, board: str, actor: str, command_id: str) -> list[Row]:
         self.reading("command")
         await asyncio.sleep(0)
-        return [row for row in self.logs[board] if (row.actor, row.command_id) == (actor, command_id)]
-
-    async def boards(self) -> list[BoardRow]:
-        return [
-            BoardRow(name, log[0].recorded_at, log[-1].seq) for name, log in sorted(self.logs.items()) if log
-        ]
-
-    async def put_token(self, token: StoredToken) -> None:
-        raise NotImplementedError
-
-    async def token(self, digest: bytes) -> StoredToken | None:
-        raise NotImplementedError
-
-    async def tokens(self) -> list[StoredToken]:
-        raise NotImplementedError
+        return await super().command(board, actor, command_id)
 
     async def snapshot(self, board: Board, tip: Tip) -> None:
-        captured = snapshot.capture(board)
-        parts = []
-        for part in snapshot.encode(captured):
-            parts.append(part)
-            await asyncio.sleep(0)
-        self.snapshots[captured.header.name] = (b"".join(parts), tip)
-
-    async def check(self) -> dict[str, str | int | bool]:
-        return {}
-
-    async def close(self) -> None:
-        pass
+        name = board.name
+        await super().snapshot(board, tip)
+        _, saved = self._snapshots[name, snapshot.FINGERPRINT]
+        self.snapshots[name] = (saved.state, tip)
 
 
 def service_over(store: LogStore, **settings: Any) -> Service:

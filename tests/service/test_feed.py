@@ -192,7 +192,7 @@ async def test_rows_missing_from_the_table_end_a_feed_with_an_integrity_failure(
             return []
 
     holed = Holed()
-    holed.logs = store.logs
+    holed.logs.update(store.logs)
     with pytest.raises(IntegrityFailure, match="nothing after 0"):
         await seqs(service_over(holed), 4)
 
