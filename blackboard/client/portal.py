@@ -16,6 +16,7 @@ from concurrent.futures import Future
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from blackboard.errors import Unavailable
+from blackboard.loops import run_to_the_end
 
 __all__ = ["LoopThread", "Portal", "iterate", "run", "shared_loop"]
 
@@ -51,7 +52,7 @@ class LoopThread:
         self._thread.join(_CLOSING_SECONDS)
 
     def _serve(self) -> None:
-        asyncio.run(self._until_stopped())
+        run_to_the_end(self._until_stopped())
 
     async def _until_stopped(self) -> None:
         self._ready.set_result(asyncio.get_running_loop())

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 from blackboard.config import Settings
 from blackboard.errors import Unavailable
+from blackboard.loops import run_to_the_end
 from blackboard.messages.commands import Command
 from blackboard.messages.prepare import Prepared
 from blackboard.messages.principal import Call, Principal
@@ -109,8 +110,7 @@ class Host:
     def _run(self) -> None:
         _threads.add(threading.get_ident())
         try:
-            with asyncio.Runner(loop_factory=_new_loop) as runner:
-                runner.run(self._serve())
+            run_to_the_end(self._serve(), _new_loop)
         except Exception:
             log.exception("%s could not be closed in order", self.name)
         finally:
