@@ -2,9 +2,19 @@
 # packages of GROUP (runtime, test or lint) and the project; it prints nothing on stdout and, unless it has work
 # to do, takes a few hundredths of a second.
 
+fits() {
+  "$1" -I -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+}
+
 find_python() {
-  for name in ${BLACKBOARD_PYTHON:-} python3 python3.13 python3.12 python3.11 python; do
-    if "$name" -I -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+  if [ -n "${BLACKBOARD_PYTHON:-}" ]; then
+    fits "$BLACKBOARD_PYTHON" && command -v "$BLACKBOARD_PYTHON" && return
+    echo "BLACKBOARD_PYTHON names '$BLACKBOARD_PYTHON', which is no Python 3.11 or newer with its venv and" \
+      "ensurepip modules." >&2
+    return 1
+  fi
+  for name in python3 python3.13 python3.12 python3.11 python; do
+    if fits "$name"; then
       command -v "$name"
       return
     fi

@@ -1,6 +1,7 @@
 """What holds of the repository itself: its metadata, pins, documents and set-up agree with each other."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -230,6 +231,18 @@ def test_scripts_can_be_run_and_parse(name: str) -> None:
     path = ROOT / name
     assert path.stat().st_mode & 0o111
     subprocess.run(["sh", "-n", str(path)], check=True)
+
+
+@pytest.mark.parametrize("named", ["/bin/false", "no-such-python", "no such python"])
+def test_an_interpreter_that_is_named_and_does_not_fit_is_not_passed_over(tmp_path: Path, named: str) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "_setup.sh").symlink_to(ROOT / "scripts" / "_setup.sh")
+    code = f'root="{tmp_path}"; . "$root/scripts/_setup.sh"; set_up runtime'
+    environment = {"PATH": os.environ["PATH"], "BLACKBOARD_PYTHON": named}
+    done = subprocess.run(["sh", "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"BLACKBOARD_PYTHON names '{named}'" in done.stderr
+    assert not (tmp_path / ".venv").exists()
 
 
 # -- the first example
