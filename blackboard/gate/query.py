@@ -8,7 +8,7 @@ from typing import Any
 from blackboard import canonical
 from blackboard.errors import Malformed, UnknownAgent
 from blackboard.events.kinds import KeyRange
-from blackboard.gate.read import as_served
+from blackboard.gate.read import as_served, take
 from blackboard.gate.telling import context, standing
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
@@ -57,19 +57,13 @@ def ledger(board: Board, query: ask.GetLedger, *, head: int) -> say.LedgerReply:
             limit=MOST_ENTRIES,
             value=query.limit,
         )
-    entries: list[say.Entry] = []
-    following = None
-    for entry in board.ledger.under("", query.after):
-        if len(entries) == query.limit:
-            following = entries[-1].key
-            break
-        entries.append(as_served(entry))
+    entries, more = take(board, "", query.after, query.limit)
     return say.LedgerReply(
         at=board.head,
         head=head,
-        entries=entries,
+        entries=[as_served(entry) for entry in entries],
         state_digest=state_digest(board) if query.after is None else None,
-        next=following,
+        next=entries[-1].key if more else None,
     )
 
 

@@ -17,7 +17,7 @@ from blackboard.projections.board import Board, OpenProposal
 from blackboard.projections.ledger import Entry
 
 PAGE_BYTES = 1024 * 1024
-"""A page of a full read ends with the entry that crosses this."""
+"""A page of a full read, or of the ledger, ends with the entry that crosses this."""
 
 READ_BYTES = 16 * 1024 * 1024
 """The most that a read by keys serves at once."""
@@ -76,7 +76,7 @@ def _page(asked: Asked, command: ask.Read) -> Decision:
     board, prefix = asked.board, prefix_of(asked)
     page, after = parse_cursor(command.cursor)
     limit = command.limit if command.limit is not None else DEFAULT_LIMITS.page_entries
-    entries, more = _take(board, prefix, after, limit)
+    entries, more = take(board, prefix, after, limit)
     through = entries[-1].key if more else None
     body = kinds.BoardRead(
         range=kinds.KeyRange(after=after, through=through, prefix=prefix),
@@ -88,7 +88,10 @@ def _page(asked: Asked, command: ask.Read) -> Decision:
     return asked.decide([body], say.ReadReply(entries=[as_served(entry) for entry in entries], cursor=cursor))
 
 
-def _take(board: Board, prefix: str, after: str | None, limit: int) -> tuple[list[Entry], bool]:
+def take(board: Board, prefix: str, after: str | None, limit: int) -> tuple[list[Entry], bool]:
+    """A page of the entries under `prefix` and above `after`, bounded in entries and bytes; and whether there
+    are more.
+    """
     entries: list[Entry] = []
     size = 0
     for entry in board.ledger.under(prefix, after):

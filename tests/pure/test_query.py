@@ -8,6 +8,7 @@ from blackboard import canonical
 from blackboard.errors import Malformed, UnknownAgent, UnseenRevision
 from blackboard.events.kinds import KeyRange
 from blackboard.gate import query
+from blackboard.gate import read as reading
 from blackboard.messages import commands as ask
 from blackboard.messages.principal import Call, Principal
 from tests.pure.driver import World, frozen, refold, write
@@ -46,6 +47,19 @@ def test_the_ledger_page_by_page(busy: World) -> None:
     assert (first.at, first.head, first.state_digest) == (busy.head, 99, query.state_digest(busy.board))
     assert first.entries[0].deleted
     assert query.ledger(busy.board, ask.GetLedger(limit=4), head=99).next is None
+
+
+def test_a_page_of_the_ledger_ends_when_it_is_large_enough(
+    busy: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "PAGE_BYTES", 1)
+    keys: list[str] = []
+    after, pages = None, 0
+    while pages == 0 or after is not None:
+        page = query.ledger(busy.board, ask.GetLedger(after=after), head=99)
+        keys, after, pages = keys + [entry.key for entry in page.entries], page.next, pages + 1
+    assert keys == ["doc", "own", "task/A", "task/B"]
+    assert pages > 2
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1001])
