@@ -188,6 +188,19 @@ def test_a_revision_that_nobody_wrote_is_not_reused(world: World) -> None:
     assert codes(caught.value) == ["revision-not-advancing"]
 
 
+def test_a_write_whose_body_is_gone_is_neither_repeated_nor_reused(world: World) -> None:
+    agent = world.agent("a")
+    agent.writes("k", 1, "one")
+    agent.writes("k", 2, "two")
+    world.events[1] = msgspec.structs.replace(
+        world.events[1], body=kinds.Opaque(kind="entry.written", version=1)
+    )
+    for value in ("one", "uno"):
+        with pytest.raises(RevisionNotAdvancing) as caught:
+            agent.writes("k", 1, value)
+        assert codes(caught.value) == ["revision-not-advancing"]
+
+
 # -- rule 2: single-writer mode
 
 

@@ -400,6 +400,7 @@ def test_a_value_does_not_cover_itself(world: World) -> None:
     agent = covered(world)
     agent.reads("B")
     assert raised(agent.writes("B", 2, {"status": "done", "covers": ["B", "B@1"]})) == []
+    assert raised(agent.writes("B", 3, {"status": "done", "covers": ["B@1"]})) == []
 
 
 def test_a_key_whose_name_holds_an_at_sign_is_a_key_first(world: World) -> None:
