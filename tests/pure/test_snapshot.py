@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from blackboard import canonical
 from blackboard.errors import IntegrityFailure
 from blackboard.events.envelope import unseal
 from blackboard.projections import snapshot
 from blackboard.projections.board import MOVES_REMEMBERED, Board
 from blackboard.projections.evolve import evolve
 from tests.pure.driver import World, frozen, refold, write
+from tests.pure.golden import held
 from tests.pure.plays import Step, played, plays
 
 
@@ -107,3 +109,21 @@ def test_bytes_that_are_no_snapshot_are_an_integrity_failure(world: World, damag
     agent.writes_many(*(write(f"k{number}", 1, number) for number in range(10)))
     with pytest.raises(IntegrityFailure, match="discarded and the log replayed"):
         snapshot.decode(damage(frozen(world.board)))
+
+
+def test_a_snapshot_of_another_shape_has_another_fingerprint() -> None:
+    """A changed digest with the fingerprint of before: raise `snapshot.FINGERPRINT`, then UPDATE_GOLDEN=1."""
+    world = World({"coordinator": "planner", "signals": {"read-elision": "suspect"}})
+    planner, executor = world.agents("planner", "executor")
+    executor.reads("task/A")
+    executor.writes_many(
+        write("task/A", 1, {"status": "running"}, confidence=0.5), write("task/B", 1, 2), turn=1
+    )
+    executor.says("task/A@1 is running")
+    planner.reads_all()
+    executor.proposes(write("task/B", 2, 3))
+    planner.reads_proposals()
+    planner.deletes("task/B", 2)
+    executor.compacts(kept=["r-1"])
+    digest = canonical.digest(frozen(world.board)).hex()
+    held("snapshot.txt", f"{snapshot.FINGERPRINT} {digest}\n")
