@@ -97,6 +97,7 @@ class Connection(HttpToolsProtocol):
             self._passing_over = True
             return
         HttpToolsProtocol.on_headers_complete(self)
+        self.headers = []  # what comes behind the body is a trailer, and no header of the request
         self._unanswered += 1
 
     def on_message_complete(self) -> None:

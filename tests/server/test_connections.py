@@ -405,3 +405,20 @@ async def test_an_offer_of_another_protocol_leaves_the_body_its_limits(server: D
         line.writer.write(post(server, b" " * 200_000, wish))
         status, headers, body = await line.answer()
         assert (status, problem(status, headers, body)) == (413, "too-large")
+
+
+@pytest.mark.parametrize("trailer", ["Authorization: Bearer x", "Idempotency-Key: k", "Blackboard-Seen: -1"])
+async def test_a_trailer_is_no_header(server: Driven, trailer: str) -> None:
+    token = server.tokens["planner"]
+    head = f"POST /v1/boards/{BOARD}/reads HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+    chunk = '{"keys":["k"]}'
+    body = f"{len(chunk):x}\r\n{chunk}\r\n0\r\n{trailer}\r\n\r\n"
+    async with listening(server.app) as port, wire(port) as line:
+        line.writer.write(f"{head}Transfer-Encoding: chunked\r\n\r\n{body}".encode())
+        assert (await line.answer())[0] == 200
+        line.writer.write(request(server))
+        assert (await line.answer())[0] == 200
+    without = head.replace("Authorization", "X-Other")
+    async with listening(server.app) as port, wire(port) as line:
+        line.writer.write(f"{without}Transfer-Encoding: chunked\r\n\r\n{body}".encode())
+        assert (await line.answer())[0] == 401
