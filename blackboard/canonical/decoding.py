@@ -68,7 +68,7 @@ def decode_with_canonical(
     try:
         value = _decoder(into)(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-        raise _explained(fault, parse(raw, depth=depth)) from None
+        raise _explained(fault, parse(raw, depth=depth), into) from None
     canonical = encode(value, depth=depth)
     if canonical != raw:
         parse(raw, depth=depth)
@@ -97,8 +97,8 @@ def _mentions_raw(root: msgspec.inspect.Type) -> bool:
     return False
 
 
-def _explained(fault: Exception, value: object) -> Malformed:
-    """Say in our words what msgspec found in `value`, which is strict JSON but not of the type."""
+def _explained(fault: Exception, value: object, into: Any) -> Malformed:
+    """Say in our words what msgspec found in `value`, which is strict JSON but not an `into`."""
     said = str(fault)
     place = _PLACE.search(said)
     path: list[str | int] = []
@@ -110,8 +110,33 @@ def _explained(fault: Exception, value: object) -> Malformed:
         what = "is required" if member[1].startswith("missing") else "is not a member here"
         return Fault(what, limit="members of the message").at([*path, member[2]])
     what = said[:1].lower() + said[1:200].replace("`", "")
+    if what.startswith("invalid enum value"):
+        what += f"; it is one of {', '.join(_choices(into, path))}"
     found = _found(value, path)
     return Fault(what, limit=what, value=None if found is _ABSENT else found).at(path)
+
+
+def _choices(into: Any, path: list[str | int]) -> list[str]:
+    """The words of which one may stand at `path` in an `into`."""
+    nodes = _flat(msgspec.inspect.type_info(into))
+    for segment in path:
+        nodes = [inner for node in nodes for inner in _inside(node, segment)]
+    return [
+        repr(word) for node in nodes if isinstance(node, msgspec.inspect.LiteralType) for word in node.values
+    ]
+
+
+def _inside(node: msgspec.inspect.Type, segment: str | int) -> list[msgspec.inspect.Type]:
+    if isinstance(node, msgspec.inspect.StructType):
+        return [kind for field in node.fields if field.encode_name == segment for kind in _flat(field.type)]
+    inner = getattr(node, "value_type", None) or getattr(node, "item_type", None)
+    return [] if inner is None else _flat(inner)
+
+
+def _flat(node: msgspec.inspect.Type) -> list[msgspec.inspect.Type]:
+    if isinstance(node, msgspec.inspect.Metadata):
+        return _flat(node.type)
+    return list(node.types) if isinstance(node, msgspec.inspect.UnionType) else [node]
 
 
 def _segment(name: str, index: str) -> str | int:

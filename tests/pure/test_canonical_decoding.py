@@ -255,7 +255,12 @@ def test_a_text_that_is_too_long_is_named_with_its_limit() -> None:
         (b'{"key":"k","value":1,"revision":1.5}', Write, "/revision: expected int, got float", "1.5"),
         (b'{"key":"k","value":1,"revision":true}', Write, "/revision: expected int, got bool", True),
         (b'{"key":"k","value":1,"limit":0}', Write, "/limit: expected int >= 1", 0),
-        (b'{"key":"k","value":1,"mode":"ajar"}', Write, "/mode: invalid enum value 'ajar'", "'ajar'"),
+        (
+            b'{"key":"k","value":1,"mode":"ajar"}',
+            Write,
+            "/mode: invalid enum value 'ajar'; it is one of 'open', 'shut'",
+            "'ajar'",
+        ),
         (b'{"key":"k","value":1,"basis":{"a":"x"}}', Write, "/basis/*: expected int, got str", None),
         (b'{"key":"k"}', Write, "/value: is required", None),
         (b'{"key":"k","value":1,"color":2}', Write, "/color: is not a member here", None),
@@ -280,6 +285,21 @@ def test_a_value_of_the_wrong_type_is_named_with_what_was_expected(
     assert str(error) == detail
     assert error.member == ("" if detail.startswith("the document") else detail.partition(":")[0])
     assert error.members.get("value") == value
+
+
+@pytest.mark.parametrize(
+    ("raw", "into", "member"),
+    [
+        (b'["c"]', list[Literal["a", "b"]], "/0"),
+        (b'{"x":"c"}', dict[str, Literal["a", "b"] | int], "/*"),
+        (b'"c"', Annotated[Literal["a", "b"], msgspec.Meta(description="a choice")], "the document"),
+        (b'[["c"]]', list[list[Literal["a", "b"]] | None], "/0/0"),
+    ],
+)
+def test_a_word_that_is_no_choice_is_answered_with_those_there_are(
+    raw: bytes, into: Any, member: str
+) -> None:
+    assert str(refusal(raw, into)) == f"{member}: invalid enum value 'c'; it is one of 'a', 'b'"
 
 
 def test_what_the_sender_wrote_cannot_make_a_message_long() -> None:
