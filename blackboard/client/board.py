@@ -11,10 +11,12 @@ from typing import Any, cast
 
 from blackboard.client.context import merge_pages
 from blackboard.client.session import Session
+from blackboard.errors import Malformed
 from blackboard.events.kinds import Cause, Mode, Notify
 from blackboard.events.policy import PolicyPatch
 from blackboard.messages import commands as ask
 from blackboard.messages.commands import Write
+from blackboard.messages.limits import MAX_INTEGER
 from blackboard.messages.principal import Grants, Role
 from blackboard.messages.replies import (
     Ack,
@@ -84,7 +86,7 @@ class Board(Session):
 
         `basis` names what the decision rests on besides the key: `{key: revision}`.
         """
-        write = Write(key, revision, value, confidence, basis=None if basis is None else dict(basis))
+        write = Write(key, revision, value, confidence, basis=_basis(basis))
         return await self.write_many([write], turn=turn, idempotency_key=idempotency_key)
 
     async def write_many(
@@ -111,7 +113,7 @@ class Board(Session):
         idempotency_key: str | None = None,
     ) -> Ack:
         """Delete an entry: a write that advances the revision and leaves a tombstone."""
-        write = Write(key, revision, deleted=True, basis=None if basis is None else dict(basis))
+        write = Write(key, revision, deleted=True, basis=_basis(basis))
         return await self.write_many([write], turn=turn, idempotency_key=idempotency_key)
 
     async def compacted(
@@ -205,6 +207,13 @@ class Board(Session):
 
         A feed puts nothing into the agent's view. Ends when the board is closed.
         """
+        if type(after) is not int or not 0 <= after <= MAX_INTEGER:
+            raise Malformed(
+                f"after {after!r}: a seq is an integer from 0 to {MAX_INTEGER}",
+                member="/after",
+                limit=MAX_INTEGER,
+                value=after,
+            )
         async with contextlib.aclosing(self._follow(after)) as events:
             async for event in events:
                 yield event
@@ -330,12 +339,20 @@ class Board(Session):
         return await self._send("revoke_token", ask.RevokeToken(id=id), TokenReply)
 
 
-def _listed(names: Iterable[str]) -> list[str]:
-    # A string is an iterable of its characters, which nobody means: it goes as it is, and is refused.
-    return cast(list[str], names) if isinstance(names, str) else list(names)
+def _listed(names: Any) -> list[str]:
+    # A string is an iterable of its characters, which nobody means: it goes as it is, and is refused, as
+    # whatever else is no list of names.
+    fits = isinstance(names, Iterable) and not isinstance(names, str)
+    return list(names) if fits else cast(list[str], names)
 
 
-def _writes(writes: Iterable[Write | Mapping[str, Any]]) -> list[Write]:
+def _basis(basis: Mapping[str, int] | None) -> dict[str, int] | None:
+    return dict(basis) if isinstance(basis, Mapping) else basis
+
+
+def _writes(writes: Any) -> list[Write]:
+    if not isinstance(writes, Iterable):
+        return cast(list[Write], writes)
     given = [dict(write) if isinstance(write, Mapping) else write for write in writes]
     return cast(list[Write], given)
 

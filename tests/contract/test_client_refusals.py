@@ -64,6 +64,9 @@ MALFORMED: dict[str, tuple[Call, str]] = {
     "no keys": (lambda b: b.read_many([]), "/keys"),
     "keys as text": (lambda b: b.read_many("abc"), "/keys"),
     "a key that is a number": (lambda b: b.read(7), "/keys/0"),
+    "no list of keys": (lambda b: b.read_many(5), "/keys"),
+    "no list of writes": (lambda b: b.write_many(None), "/writes"),
+    "no basis": (lambda b: b.write("k", 1, revision=1, basis=5), "/writes/0/basis"),
     "an unknown cause": (lambda b: b.compacted(cause="boredom"), "/cause"),
     "a base beyond the head": (lambda b: b.compacted(base_seq=99_999), "/base_seq"),
     "an unknown way to notify": (lambda b: b.compacted(notify="pigeon"), "/notify"),
@@ -88,6 +91,14 @@ async def test_malformed_names_the_member_and_stores_nothing(place: Place, case:
     assert (error.member or "").startswith(member), error.member
     assert error.detail
     assert (await board.events()).head == head
+
+
+@pytest.mark.parametrize("after", [-1, 2**53, 1.5, True, None, "1"])
+async def test_a_feed_starts_after_a_seq(place: Place, after: Any) -> None:
+    board = await opened(place)
+    with pytest.raises(blackboard.Malformed) as caught:
+        await anext(board.follow(after=after))
+    assert caught.value.member == "/after"
 
 
 @pytest.mark.parametrize("depth", [30, 33, 36, 100])
