@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 
 from blackboard import errors
@@ -16,6 +17,7 @@ from blackboard.errors import (
     WriteRejected,
 )
 from blackboard.gate.writes import CODES
+from blackboard.messages.problem import ProblemDocument
 from blackboard.messages.replies import Guarantee, Notice, RaisedSignal, Reply, Standing
 
 ALL = list(ERRORS_BY_CODE.values())
@@ -93,6 +95,21 @@ def test_what_is_malformed_names_member_limit_and_value() -> None:
     assert Malformed("no", value=7).members == {"value": 7}
     assert Malformed("no", value=None).members == {}
     assert Malformed("no", value="ab").members == {"value": "'ab'"}
+
+
+def test_a_problem_document_holds_what_the_error_says() -> None:
+    error = errors.RevisionMissing("no", member="/writes/*/revision")
+    sent = {
+        "type": f"urn:blackboard:problem:{error.code}",
+        "title": "Revision missing",
+        "status": error.status,
+        "code": error.code,
+        "detail": error.detail,
+        "member": error.member,
+        "replayed": True,
+    }
+    document = msgspec.convert(sent, ProblemDocument)
+    assert msgspec.to_builtins(document) == sent
 
 
 def test_every_class_says_in_its_docstring_when_it_is_raised() -> None:

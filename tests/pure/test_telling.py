@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from blackboard.errors import BlackboardError, Conflict, RevalidationRequired, WriteRejected
+from blackboard.gate import telling
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
 from blackboard.messages.principal import Principal
+from blackboard.projections.agent import AgentState
+from blackboard.projections.board import Board
 from tests.pure.conftest import Worlds
 from tests.pure.driver import Agent, World, write
+from tests.pure.plays import Step, played, plays
 
 
 def heard(reply: say.Reply | BlackboardError) -> list[tuple[str, str]]:
@@ -332,6 +339,42 @@ def test_what_a_suspected_agent_heard_to_have_moved_is_told_again(worlds: Worlds
     agent.writes("b", 9)
     peer.writes("c", 1)
     assert moved(agent.says("x", seen=world.head)) == [("a", 2, "verifier")]
+
+
+def plainly(board: Board, agent: AgentState, known: int, forgotten: int) -> list[str]:
+    """The same by looking at every entry."""
+    oldest = board.moves[0].seq if board.moves else 0
+    found = [
+        entry
+        for entry in board.ledger.entries.values()
+        if entry.writer != agent.id
+        and entry.seq >= oldest
+        and agent.view.base < agent.view.observed(entry.key) < entry.seq
+        and not forgotten < entry.seq <= known
+    ]
+    return [entry.key for entry in sorted(found, key=lambda entry: -entry.seq)][:50]
+
+
+@given(plays, st.integers(0, 60), st.sampled_from([0, 0, 3, 10]), st.sampled_from([3, 1024]))
+def test_the_moved_keys_are_those_whose_entry_a_peer_wrote_after_it_was_seen(
+    play: tuple[dict[str, Any], list[Step]], known: int, forgotten: int, remembered: int
+) -> None:
+    world = played(*play).world
+    world.board.moves = deque(world.board.moves, maxlen=remembered)
+    for agent in world.board.agents.values():
+        found = telling.moved(world.board, agent, known, forgotten)
+        assert [move.key for move in found] == plainly(world.board, agent, known, forgotten)
+
+
+def test_of_few_keys_all_that_moved_are_told_however_busy_the_peers_are(world: World) -> None:
+    agent, peer = world.agents("executor", "verifier")
+    agent.writes_many(write("a", 1), write("b", 1), write("c", 1))
+    peer.updates("b")
+    peer.updates("a")
+    agent.updates("c")
+    for number in range(30):
+        peer.writes(f"busy{number}", 1)
+    assert moved(agent.says("x")) == [("a", 2, "verifier"), ("b", 2, "verifier")]
 
 
 # -- seq and head
