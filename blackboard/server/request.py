@@ -161,6 +161,15 @@ def check_body(head: Head, limit: int) -> None:
             member="Content-Encoding",
             limit="identity",
         )
+    transfer = head.get(b"transfer-encoding")
+    if transfer is not None and transfer.strip().lower() != b"chunked":
+        raise HttpProblem(
+            415,
+            "unsupported-media-type",
+            f"the body is transferred as {transfer[:64].decode('latin-1')!r}; only chunked is read",
+            member="Transfer-Encoding",
+            limit="chunked",
+        )
 
 
 def _means_json(kind: bytes) -> bool:

@@ -297,6 +297,18 @@ async def test_a_chunked_body_is_read_and_has_the_same_limit(noisy: tuple[Driven
         assert (await line.answer())[0] == 413
 
 
+async def test_a_body_in_another_transfer_coding_is_refused(noisy: tuple[Driven, int]) -> None:
+    server, port = noisy
+    coded = post(server, b"5\r\nhello\r\n0\r\n\r\n", "Transfer-Encoding: gzip, chunked\r\n")
+    head, _, body = coded.partition(b"\r\n\r\n")
+    lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"content-length")]
+    async with wire(port) as line:
+        line.writer.write(b"\r\n".join(lines) + b"\r\n\r\n" + body)
+        status, headers, answer = await line.answer()
+    assert (status, problem(status, headers, answer)) == (415, "unsupported-media-type")
+    assert json.loads(answer)["member"] == "Transfer-Encoding"
+
+
 async def test_an_upgrade_is_not_taken_up(noisy: tuple[Driven, int]) -> None:
     server, port = noisy
     async with wire(port) as line:
