@@ -43,6 +43,10 @@ class Breadth(Struct):
 
     def is_narrow(self, breadth: int, setting: SignalSetting) -> bool:
         """Whether a turn of this breadth is narrow against the baseline before it."""
+        last = self.sizes[-setting.window :]
+        # No baseline is above the widest turn: most turns are told from that alone, without a median.
+        if len(last) < setting.minimum or breadth >= setting.ratio * max(last):
+            return False
         baseline = self.baseline(setting)
         return baseline is not None and breadth < setting.ratio * baseline
 
@@ -59,7 +63,7 @@ class Breadth(Struct):
         """The command without a turn number is over, and with it its turn."""
         if self.loose:
             self._complete(len(self.loose), self.loose_seq, setting)
-            self.loose = set()
+            self.loose.clear()
 
     def enter(self, turn: int, setting: SignalSetting) -> None:
         """A command carries this turn number: a lower one that was open is complete."""
