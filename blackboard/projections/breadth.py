@@ -52,11 +52,16 @@ class Breadth(Struct):
 
     def tried(self, keys: Iterable[str], turn: int | None, seq: int) -> None:
         """Keys that a command tried to write, in its numbered turn or (None) in a turn of its own."""
+        for key in keys:
+            self.tried_one(key, turn, seq)
+
+    def tried_one(self, key: str, turn: int | None, seq: int) -> None:
+        """The same of one key: what nearly every event of a log is about."""
         if turn is None:
-            self.loose.update(keys)
+            self.loose.add(key)
             self.loose_seq = seq
         else:
-            self.keys.update(keys)
+            self.keys.add(key)
             self.seq = seq
 
     def settle(self, setting: SignalSetting) -> None:

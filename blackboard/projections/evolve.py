@@ -142,7 +142,7 @@ def _own_write(board: Board, agent: AgentState, key: str, event: Event, body: ki
     agent.note_habit(key, read_before=view.last_read(key) > view.writes.get(key, 0))
     view.writes[key] = seq
     agent.counts.writes += 1
-    agent.breadth.tried((key,), event.turn, seq)
+    agent.breadth.tried_one(key, event.turn, seq)
     if event.turn is None:
         board.unsettled = agent
     if body.confidence is not None:

@@ -105,11 +105,11 @@ class Ledger:
         return bytes(self._written)
 
     def _mark(self, seq: int) -> None:
-        byte, bit = divmod(seq, 8)
+        byte = seq >> 3
         missing = byte - len(self._written) + 1
         if missing > 0:
             self._written.extend(bytes(missing))
-        self._written[byte] |= 1 << bit
+        self._written[byte] |= 1 << (seq & 7)
 
     @staticmethod
     def _hash(index: dict[bytes, tuple[Entry, ...]], entry: Entry) -> None:
