@@ -25,7 +25,7 @@ def decide_open(asked: Asked, name: str, command: ask.OpenBoard) -> Decision:
         return asked.decide([wanted], say.BoardReply(created=True))
     if command.policy is not None and wanted.policy != asked.board.policy:
         raise PolicyDiffers(
-            f"board {name!r} exists with another policy; change that (set_policy, PUT policy, `board policy`)",
+            f"board {name!r} exists with another policy; change it (set_policy, PUT policy, `board policy`)",
             members={"board": name, "differs": _differing(wanted.policy, asked.board.policy)},
         )
     return Decision([], say.BoardReply())
