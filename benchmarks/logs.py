@@ -41,6 +41,8 @@ NOTES = (
 )
 PAGE = 1000
 SLICE = 4096
+FOLDED = 128
+"""Events made at a time while a board is folded: their leavings must not count as the board's memory."""
 
 
 class Spec(NamedTuple):
@@ -137,7 +139,7 @@ def full_read(keys: int) -> Iterator[kinds.BoardRead]:
 def fold(spec: Spec) -> tuple[Board, Tip]:
     """The board that the log of `spec` folds into, and the log's end."""
     board, tip = Board(), GENESIS
-    for built in build(spec):
+    for built in build(spec, size=FOLDED):
         for event in built.events:
             evolve(board, event)
         tip = built.tip

@@ -58,7 +58,7 @@ QUICK = Sizes(
     replayed=15_000,
     tail=2_000,
     steps=500,
-    entries=20_000,
+    entries=50_000,
     clients=(16, 32, 64),
     boards=16,
 )
