@@ -96,10 +96,6 @@ class Policy(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     on_unnotifiable: OnUnnotifiable = "single-writer"
     unseen: Unseen = "block"
 
-    def signal(self, name: str) -> SignalSetting:
-        """The setting of one signal; `KeyError` for a name that does not exist."""
-        return self.signals[name]
-
     def legs_off(self) -> list[str]:
         """The legs of the guarantee that this policy switches off, in words an operator can act on."""
         off = []

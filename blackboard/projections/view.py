@@ -8,7 +8,6 @@ and reading a whole range only sets a watermark: neither costs what the board is
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from itertools import pairwise
 
 from blackboard.projections.keys import above
 from blackboard.projections.ledger import Entry
@@ -98,7 +97,3 @@ class View:
         return [
             (start, end, mark) for start, end, mark in zip(self.starts, ends, self.marks, strict=True) if mark
         ]
-
-    def check(self) -> bool:
-        """Whether the step function is in order: an invariant for tests."""
-        return all(a < b for a, b in pairwise(self.starts)) and len(self.starts) == len(self.marks)

@@ -221,8 +221,10 @@ async def test_closing_finishes_what_was_begun(store: Store) -> None:
     batch = log.writes(100)
     task = asyncio.create_task(store.append(batch))
     await asyncio.sleep(0)
-    await asyncio.gather(store.close(), store.close(), task)
+    await asyncio.gather(store.close(), store.close())
     await store.close()
+    assert task.done()
+    assert task.exception() is None
 
 
 async def test_a_closed_store_says_so(store: Store) -> None:

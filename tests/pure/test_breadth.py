@@ -98,7 +98,7 @@ def test_a_collapse_cannot_lower_its_own_bar(world: World) -> None:
 
 def test_the_baseline_is_the_median_of_the_last_eight(world: World) -> None:
     agent = warmed(world, 1, 1, 1, 1, 1, 1, 9, 9, 9, 9, 9)
-    setting = world.board.policy.signal(BREADTH)
+    setting = world.board.policy.signals[BREADTH]
     assert world.state(agent).breadth.baseline(setting) == median([1, 1, 1, 9, 9, 9, 9, 9])
 
 

@@ -100,13 +100,13 @@ def test_a_signal_that_does_not_exist_is_refused_and_the_known_ones_are_named() 
 
 def test_a_signal_is_patched_by_its_effect_or_by_its_members() -> None:
     policy = patched(signals={"write-breadth": "suspect", "read-elision": {"window": 5, "ratio": 0.75}})
-    assert policy.signal("write-breadth") == SignalSetting("suspect")
-    assert policy.signal("read-elision") == SignalSetting("flag", window=5, minimum=3, ratio=0.75)
-    assert policy.signal("citation-decay") == SIGNAL_DEFAULTS["citation-decay"]
+    assert policy.signals["write-breadth"] == SignalSetting("suspect")
+    assert policy.signals["read-elision"] == SignalSetting("flag", window=5, minimum=3, ratio=0.75)
+    assert policy.signals["citation-decay"] == SIGNAL_DEFAULTS["citation-decay"]
 
 
 def test_a_window_below_the_minimum_takes_the_minimum_along() -> None:
-    setting = patched(signals={"citation-decay": {"window": 2}}).signal("citation-decay")
+    setting = patched(signals={"citation-decay": {"window": 2}}).signals["citation-decay"]
     assert (setting.window, setting.minimum) == (2, 2)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sqlite3
 import subprocess
@@ -302,3 +303,29 @@ async def test_an_integer_beyond_64_bits_is_malformed_not_a_fault(store: SqliteS
         with pytest.raises(Malformed, match="64 bits"):
             await call
     assert await store.events(BOARD, [MAX_INTEGER]) == {}
+
+
+async def test_a_scan_between_two_slices_holds_no_transaction(store: SqliteStore, path: Path) -> None:
+    log, _ = await filled(store, 12_000)
+    scan = store.scan(BOARD)
+    await anext(scan)
+    await store.append(log.write("task/A"))
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        # A reader that held on to an older state would keep the write-ahead log from being emptied.
+        busy, *_ = other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    assert busy == 0
+    assert sum([len(some) async for some in scan]) > 0
+
+
+async def test_what_was_begun_before_a_close_is_in_the_file(store: SqliteStore, path: Path) -> None:
+    log, rows = await filled(store, 1)
+    batch = log.writes(100)
+    task = asyncio.create_task(store.append(batch))
+    await asyncio.sleep(0)
+    await store.close()
+    await task
+    again = await open_store(str(path), Settings())
+    try:
+        assert await everything(again) == rows + batch
+    finally:
+        await again.close()
