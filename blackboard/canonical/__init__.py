@@ -18,14 +18,26 @@ from blackboard.canonical.digests import (
     request_digest,
 )
 from blackboard.canonical.encoding import encode
+from blackboard.canonical.exact import (
+    EXACT_DEPTH,
+    NUMBER_DIGITS,
+    NUMBER_EXPONENT,
+    exactly,
+    normal,
+    parse_exact,
+    plain,
+)
 from blackboard.canonical.faults import pointer
 from blackboard.canonical.identifiers import check_identifier
 from blackboard.canonical.limits import JSON_DEPTH, NUMBER_LENGTH, SAFE_INTEGER
 from blackboard.canonical.parsing import parse
 
 __all__ = [
+    "EXACT_DEPTH",
     "GENESIS",
     "JSON_DEPTH",
+    "NUMBER_DIGITS",
+    "NUMBER_EXPONENT",
     "NUMBER_LENGTH",
     "SAFE_INTEGER",
     "body_digest",
@@ -35,11 +47,15 @@ __all__ = [
     "decode_with_canonical",
     "digest",
     "encode",
+    "exactly",
     "framed",
     "framed_command",
     "link",
+    "normal",
     "parse",
+    "parse_exact",
     "payload_hash",
+    "plain",
     "pointer",
     "request_digest",
 ]

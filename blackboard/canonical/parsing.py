@@ -13,7 +13,7 @@ from blackboard.canonical.faults import Fault
 from blackboard.canonical.limits import JSON_DEPTH, NUMBER_LENGTH, SAFE_INTEGER
 from blackboard.errors import Malformed
 
-__all__ = ["parse"]
+__all__ = ["not_json", "parse", "unicode_text"]
 
 _EXPONENT_FROM: Final = 1e21  # up to here RFC 8785 writes a whole number as an integer
 _WIDEST_INTEGER: Final = len("-9007199254740991")
@@ -27,7 +27,7 @@ def parse(raw: bytes | str, *, depth: int = JSON_DEPTH) -> object:
     surrogates, nesting beyond `depth`, integers outside ±(2^53-1), and numbers that RFC 8785 would write
     as another decimal. Cost and memory are linear in the length of `raw`, whatever it holds.
     """
-    text = _unicode(raw)
+    text = unicode_text(raw)
     try:
         return _quick(text, depth)
     except _DoubtError:
@@ -37,12 +37,13 @@ def parse(raw: bytes | str, *, depth: int = JSON_DEPTH) -> object:
     except RecursionError:
         raise too_deep(depth).at() from None
     except json.JSONDecodeError as fault:
-        raise _not_json(text, fault) from None
+        raise not_json(text, fault) from None
     exact(value, depth=depth)  # raises at the place of the fault, if there is one
     return value
 
 
-def _unicode(raw: bytes | str) -> str:
+def unicode_text(raw: bytes | str) -> str:
+    """Return the text of UTF-8 bytes; raises `Malformed` for other bytes and for a byte order mark."""
     try:
         if isinstance(raw, str):
             raw = raw.encode("utf-8")
@@ -54,7 +55,8 @@ def _unicode(raw: bytes | str) -> str:
     return text
 
 
-def _not_json(text: str, fault: json.JSONDecodeError) -> Malformed:
+def not_json(text: str, fault: json.JSONDecodeError) -> Malformed:
+    """Return the error that says where and why `text` is not JSON."""
     what = f"not JSON: {fault.msg[:1].lower()}{fault.msg[1:]} at character {fault.pos}"
     return Fault(what, limit="RFC 8259", value=text[fault.pos : fault.pos + 20]).at()
 

@@ -13,33 +13,17 @@ from typing import Any, Literal
 import msgspec
 
 from blackboard.events.policy import Policy
+from blackboard.records.atoms import ABSENT, at_pointer
 
 Class = Literal["finished", "unfinished"]
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
-_ABSENT = object()
 
 
 def resolve_pointer(value: Any, pointer: str) -> Any:
     """The member of a JSON value that an RFC 6901 pointer names; None where there is none."""
-    for name in _tokens(pointer):
-        value = _step(value, name)
-        if value is _ABSENT:
-            return None
-    return value
-
-
-@lru_cache(maxsize=256)
-def _tokens(pointer: str) -> tuple[str, ...]:
-    return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
-
-
-def _step(value: Any, name: str) -> Any:
-    if isinstance(value, dict):
-        return value.get(name, _ABSENT)
-    if isinstance(value, list) and name.isascii() and name.isdigit() and (name == "0" or name[0] != "0"):
-        return value[int(name)] if len(name) < 10 and int(name) < len(value) else _ABSENT
-    return _ABSENT
+    found = at_pointer(value, pointer)
+    return None if found is ABSENT else found
 
 
 def status_of(value: Any, pointer: str) -> str | None:

@@ -1,5 +1,31 @@
-"""What can bind an action: the kinds of records."""
+"""What can bind an action: records, their predicates, and who holds them."""
 
-from blackboard.records.kinds import RECORD_KINDS, Approval, Chatter, Fact, PolicyRecord, Record
+from blackboard.records.holding import Holding
+from blackboard.records.index import Records, Rule
+from blackboard.records.kinds import (
+    RECORD_KINDS,
+    AnyRecord,
+    Approval,
+    Chatter,
+    Fact,
+    PolicyRecord,
+    Record,
+    Unevaluable,
+)
+from blackboard.records.reading import read_record, record_json
 
-__all__ = ["RECORD_KINDS", "Approval", "Chatter", "Fact", "PolicyRecord", "Record"]
+__all__ = [
+    "RECORD_KINDS",
+    "AnyRecord",
+    "Approval",
+    "Chatter",
+    "Fact",
+    "Holding",
+    "PolicyRecord",
+    "Record",
+    "Records",
+    "Rule",
+    "Unevaluable",
+    "read_record",
+    "record_json",
+]

@@ -1,53 +1,56 @@
-"""The record kinds as they are stored; evaluating them is the action gate's.
+"""The record kinds: what can bind an action.
 
-Source: "Records" of the action gate's design. `seq` orders records, ids are unique.
+`seq` orders records, ids are unique. A record of a kind or version that this release does not know is
+kept whole as `Unevaluable`. Source: "Records" of the action gate's design.
 """
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
+
+from blackboard.records.predicate import Predicate
 
 Effect = Literal["deny", "require_approval", "allow"]
 
 
-class Record(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+class Record(Struct, frozen=True, gc=False, kw_only=True):
     """Base of every record."""
 
-    KIND: ClassVar[str]
+    KIND: ClassVar[str] = ""
     VERSION: ClassVar[int] = 1
 
     id: str
     seq: int
 
 
-class PolicyRecord(Record, frozen=True):
-    """A rule for a tool (`scope`: a name, `ns.*`, `*` or a list of these)."""
+class PolicyRecord(Record, frozen=True, gc=False):
+    """A rule for the tools of its scope: sorted patterns, each a name, `ns.*` or `*`."""
 
     KIND = "policy"
-    scope: str | list[str]
-    predicate: dict[str, Any]
+    scope: tuple[str, ...]
+    predicate: Predicate
     effect: Effect
     supersedes: str | None = None
     expires_seq: int | None = None
     text: str | None = None
 
 
-class Fact(Record, frozen=True):
-    """The value of a field, or (`retracted`) that it has none any more."""
+class Fact(Record, frozen=True, gc=False):
+    """The value of a field (exact JSON), or (`retracted`) that it has none any more."""
 
     KIND = "fact"
     field: str
-    value: Any = None
+    value: Any | UnsetType = UNSET
     retracted: bool = False
     supersedes: str | None = None
     expires_seq: int | None = None
     text: str | None = None
 
 
-class Approval(Record, frozen=True):
-    """A person's answer to one policy for one action."""
+class Approval(Record, frozen=True, gc=False):
+    """A person's answer to one policy for one action, named by its digest in hex."""
 
     KIND = "approval"
     policy: str
@@ -58,14 +61,42 @@ class Approval(Record, frozen=True):
     supersedes: str | None = None
 
 
-class Chatter(Record, frozen=True):
+class Chatter(Record, frozen=True, gc=False):
     """Declared inconsequential, and believed."""
 
     KIND = "chatter"
     text: str | None = None
 
 
+class Unevaluable(Record, frozen=True, gc=False):
+    """A record that this release cannot evaluate; `members` are those beside id, seq, kind and version."""
+
+    kind: str
+    version: int
+    members: dict[str, Any]
+
+
 RECORD_KINDS: dict[tuple[str, int], type[Record]] = {
     (kind.KIND, kind.VERSION): kind for kind in (PolicyRecord, Fact, Approval, Chatter)
 }
 """Record class by (kind, version); anything else is unevaluable."""
+
+Evaluable = PolicyRecord | Fact | Approval | Chatter
+AnyRecord = Evaluable | Unevaluable
+
+
+def kind_of(record: Record) -> str:
+    """The kind as it is written down."""
+    return record.kind if isinstance(record, Unevaluable) else record.KIND
+
+
+def expires_of(record: Record) -> int | None:
+    """The seq from which on the record is dead, None for never."""
+    expires: int | None = getattr(record, "expires_seq", None)
+    return expires
+
+
+def supersedes_of(record: Record) -> str | None:
+    """The id of the record that this one replaces."""
+    supersedes: str | None = getattr(record, "supersedes", None)
+    return supersedes

@@ -1,0 +1,202 @@
+"""The index over records: what a verdict needs is found without looking at history.
+
+Records have positions 0, 1, ... in order of seq. Policies of equal content (scope, predicate, effect) are
+copies of one rule: rules are judged by content. Each scope pattern has a clock, the seq of the last thing
+that can change a verdict about the tools that it covers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from blackboard.canonical import normal
+from blackboard.records.faults import Path, fault
+from blackboard.records.kinds import (
+    AnyRecord,
+    Approval,
+    Chatter,
+    Effect,
+    Fact,
+    PolicyRecord,
+    Unevaluable,
+    kind_of,
+    supersedes_of,
+)
+from blackboard.records.predicate import Predicate, atoms, to_json
+from blackboard.records.scope import EVERY, patterns_of
+
+
+class Rule:
+    """Policies of one content; `copies` are their positions, oldest first."""
+
+    __slots__ = ("copies", "effect", "predicate", "scope")
+
+    def __init__(self, scope: tuple[str, ...], predicate: Predicate, effect: Effect) -> None:
+        self.scope = scope
+        self.predicate = predicate
+        self.effect = effect
+        self.copies: list[int] = []
+
+    @property
+    def restrictive(self) -> bool:
+        """Whether it can only forbid; else it permits."""
+        return self.effect != "allow"
+
+
+class Records:
+    """Every record up to some seq, indexed.
+
+    `items` are the records by position; `facts` the positions of a field's facts, oldest first;
+    `unevaluable` the positions of those that cannot be evaluated; `ledger_keys` the keys that rules
+    read from the ledger, with the scope patterns that do.
+    """
+
+    __slots__ = (
+        "_approvals",
+        "_clocks",
+        "_field_readers",
+        "_positions",
+        "_rules",
+        "_scopes",
+        "_superseders",
+        "facts",
+        "items",
+        "ledger_keys",
+        "unevaluable",
+    )
+
+    def __init__(self) -> None:
+        self.items: list[AnyRecord] = []
+        self.facts: dict[str, list[int]] = {}
+        self.unevaluable: list[int] = []
+        self.ledger_keys: defaultdict[str, set[str]] = defaultdict(set)
+        self._positions: dict[str, int] = {}
+        self._superseders: dict[int, int] = {}
+        self._rules: dict[tuple[tuple[str, ...], str, Effect], Rule] = {}
+        self._scopes: defaultdict[str, list[Rule]] = defaultdict(list)
+        self._approvals: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        self._field_readers: defaultdict[str, set[str]] = defaultdict(set)
+        self._clocks: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def position(self, identity: str) -> int | None:
+        """The position of the record with this id."""
+        return self._positions.get(identity)
+
+    def get(self, identity: str) -> AnyRecord | None:
+        """The record with this id."""
+        at = self._positions.get(identity)
+        return None if at is None else self.items[at]
+
+    def superseder(self, position: int) -> int | None:
+        """The position of the record that replaces this one."""
+        return self._superseders.get(position)
+
+    def newest_fact(self, field: str) -> int | None:
+        """The position of the field's newest fact, retracted and expired ones included."""
+        found = self.facts.get(field)
+        return found[-1] if found else None
+
+    def approvals(self, policy: str) -> dict[str, list[int]]:
+        """The approvals that name this policy: positions by action digest, oldest first."""
+        return self._approvals.get(policy) or {}
+
+    def rules_for(self, tool: str) -> list[Rule]:
+        """The rules whose scope covers the tool, each once, also those of which no copy lives."""
+        found = [rule for pattern in patterns_of(tool) for rule in self._scopes.get(pattern, ())]
+        return list(dict.fromkeys(found))
+
+    def rules(self) -> list[Rule]:
+        """Every rule, by its first copy."""
+        return list(self._rules.values())
+
+    def clock(self, tool: str) -> int:
+        """The seq of the last record or entry that can change a verdict about the tool; 0 for none."""
+        return max(self._clocks.get(pattern, 0) for pattern in patterns_of(tool))
+
+    # ---- adding
+
+    def check(self, record: AnyRecord, path: Path = ()) -> None:
+        """Raise `Malformed` where the record cannot come next: its seq, its id, or what it supersedes."""
+        if self.items and record.seq <= self.items[-1].seq:
+            last = self.items[-1]
+            raise fault((*path, "seq"), f"seq {record.seq} is not above {last.seq}, that of {last.id!r}")
+        taken = self._positions.get(record.id)
+        if taken is not None:
+            what = f"the id {record.id!r} is taken by the record at seq {self.items[taken].seq}"
+            raise fault((*path, "id"), what, limit="unique ids")
+        supersedes = supersedes_of(record)
+        if supersedes is not None:
+            self._check_superseded(record, supersedes, (*path, "supersedes"))
+
+    def _check_superseded(self, record: AnyRecord, supersedes: str, path: Path) -> None:
+        at = self._positions.get(supersedes)
+        if at is None:
+            raise fault(path, f"no older record has the id {supersedes!r}")
+        old = self.items[at]
+        if kind_of(old) != kind_of(record):
+            raise fault(path, f"{supersedes!r} is a {kind_of(old)}, not a {kind_of(record)}")
+        if isinstance(record, Fact) and record.field != getattr(old, "field", None):
+            raise fault(path, f"{supersedes!r} is a fact of another field, not of {record.field!r}")
+        first = self._superseders.get(at)
+        if first is not None:
+            raise fault(path, f"{supersedes!r} is superseded already, by {self.items[first].id!r}")
+
+    def add(self, record: AnyRecord) -> int:
+        """Take in the next record, which `check` accepts, and return its position."""
+        at = len(self.items)
+        self.items.append(record)
+        self._positions[record.id] = at
+        match record:
+            case Chatter():
+                pass
+            case Fact():
+                self.facts.setdefault(record.field, []).append(at)
+                self._touch(self._field_readers.get(record.field, ()), record.seq)
+            case PolicyRecord():
+                self._add_policy(record, at)
+            case Approval():
+                self._approvals[record.policy][record.action_digest].append(at)
+                self._touch(self._scope_of(record.policy), record.seq)
+            case Unevaluable():
+                self.unevaluable.append(at)
+                self._touch((EVERY,), record.seq)
+        supersedes = supersedes_of(record)
+        if supersedes is not None:
+            self._superseders[self._positions[supersedes]] = at
+            self._touch(self._scope_of(supersedes), record.seq)
+        return at
+
+    def touch_key(self, key: str, seq: int) -> None:
+        """An entry was written: rules that read its key may decide otherwise now."""
+        readers = self.ledger_keys.get(key)
+        if readers:
+            self._touch(readers, seq)
+
+    def _add_policy(self, record: PolicyRecord, at: int) -> None:
+        content = (record.scope, normal(to_json(record.predicate)), record.effect)
+        rule = self._rules.get(content)
+        if rule is None:
+            rule = self._rules[content] = Rule(record.scope, record.predicate, record.effect)
+            for pattern in record.scope:
+                self._scopes[pattern].append(rule)
+            for atom in atoms(record.predicate):
+                if atom.source == "ledger":
+                    self.ledger_keys[atom.field].update(record.scope)
+                elif atom.source != "param":
+                    self._field_readers[atom.field].update(record.scope)
+        rule.copies.append(at)
+        self._touch(record.scope, record.seq)
+
+    def _scope_of(self, policy: str) -> tuple[str, ...]:
+        found = self.get(policy)
+        return found.scope if isinstance(found, PolicyRecord) else ()
+
+    def _touch(self, patterns: Sequence[str] | set[str], seq: int) -> None:
+        for pattern in patterns:
+            self._clocks[pattern] = seq
