@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, Final, NoReturn
 
@@ -51,7 +50,8 @@ def parse_exact(raw: bytes | str, *, depth: int = EXACT_DEPTH) -> Any:
         raise too_deep(depth).at() from None
     except json.JSONDecodeError as fault:
         raise not_json(text, fault) from None
-    for found in _faults(value, depth):
+    found = _first_fault(value, depth)
+    if found is not None:
         raise found
     return value
 
@@ -193,20 +193,19 @@ def _constant(literal: str) -> Fault:
     return Fault(f"{literal} is not a JSON number", limit="finite numbers")
 
 
-def _faults(root: object, depth: int) -> Iterator[Malformed]:
-    """The faults of a value, in document order, each with its place."""
+def _first_fault(root: object, depth: int) -> Malformed | None:
+    """The first fault of a value, in document order, with its place."""
     waiting: list[tuple[list[str | int], object]] = [([], root)]
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, Fault):
-            yield value.at(path)
+            return value.at(path)
         elif isinstance(value, str):
             if _lone(value):
-                yield Fault("a lone surrogate", limit="Unicode scalar values").at(path)
+                return Fault("a lone surrogate", limit="Unicode scalar values").at(path)
         elif isinstance(value, (dict, list)):
             if len(path) >= depth:
-                yield too_deep(depth).at(path)
-                continue
+                return too_deep(depth).at(path)
             members = value.items() if isinstance(value, dict) else enumerate(value)
             inside: list[tuple[list[str | int], object]] = []
             for key, member in members:
@@ -215,6 +214,7 @@ def _faults(root: object, depth: int) -> Iterator[Malformed]:
                     inside.append((place, Fault("a lone surrogate in a key", limit="Unicode scalar values")))
                 inside.append((place, member))
             waiting.extend(reversed(inside))
+    return None
 
 
 def _lone(text: str) -> bool:

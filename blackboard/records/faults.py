@@ -52,8 +52,6 @@ def read_name(value: object, path: Path) -> str:
 
 def refuse_others(value: Mapping[str, Any], known: Set[str], path: Path) -> None:
     """Raise for the first member not among `known`: a typo must not become a rule that never binds."""
-    if value.keys() <= known:
-        return
-    for name in value:
-        if name not in known:
-            raise fault((*path, name), f"is not a member here; known are {', '.join(sorted(known))}")
+    if not value.keys() <= known:
+        name = next(name for name in value if name not in known)
+        raise fault((*path, name), f"is not a member here; known are {', '.join(sorted(known))}")

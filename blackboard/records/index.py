@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import assert_never
 
 from blackboard.canonical import normal
 from blackboard.records.faults import Path, fault
@@ -166,6 +167,8 @@ class Records:
             case Unevaluable():
                 self.unevaluable.append(at)
                 self._touch((EVERY,), record.seq)
+            case _:
+                assert_never(record)
         supersedes = supersedes_of(record)
         if supersedes is not None:
             self._superseders[self._positions[supersedes]] = at

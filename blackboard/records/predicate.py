@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, assert_never, get_args
 
 from msgspec import Struct
 
@@ -185,6 +185,8 @@ def atoms(predicate: Predicate) -> Iterator[Atom]:
         case AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from atoms(part)
+        case _:
+            assert_never(predicate)
 
 
 def to_json(predicate: Predicate) -> dict[str, Any]:
@@ -207,6 +209,8 @@ def to_json(predicate: Predicate) -> dict[str, Any]:
             return {"any": [to_json(part) for part in parts]}
         case Not(part):
             return {"not": to_json(part)}
+        case _:
+            assert_never(predicate)
 
 
 def words(predicate: Predicate) -> str:
@@ -230,6 +234,8 @@ def _words(predicate: Predicate, *, nested: bool) -> str:
             return _joined(" and ", parts, nested=nested) or "always"
         case AnyOf(parts):
             return _joined(" or ", parts, nested=nested) or "never"
+        case _:
+            assert_never(predicate)
 
 
 def _joined(word: str, parts: tuple[Predicate, ...], *, nested: bool) -> str:
