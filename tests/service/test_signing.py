@@ -1,0 +1,129 @@
+"""The key file: made once, whole, for its owner alone."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+
+from blackboard.errors import Malformed
+from blackboard.service.signing import load, load_or_make
+
+
+def raw(key: Ed25519PrivateKey) -> bytes:
+    return key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())
+
+
+def put(path: Path, content: bytes, mode: int = 0o600) -> Path:
+    path.write_bytes(content)
+    path.chmod(mode)
+    return path
+
+
+def test_a_key_is_made_on_first_use_and_is_the_same_ever_after(tmp_path: Path) -> None:
+    path = tmp_path / "signing.key"
+    assert raw(load_or_make(path)) == raw(load_or_make(str(path))) == raw(load(path))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert path.read_bytes().startswith(b"-----BEGIN PRIVATE KEY-----\n")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_mask_of_the_process_does_not_open_the_key_to_others(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        load_or_make(tmp_path / "key")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+
+
+def test_a_raw_key_is_read(tmp_path: Path) -> None:
+    key = Ed25519PrivateKey.generate()
+    assert raw(load_or_make(put(tmp_path / "key", raw(key)))) == raw(key)
+
+
+def test_of_processes_that_start_together_all_get_the_one_key(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    program = (
+        "import sys; sys.stdin.readline()\n"
+        "from blackboard.service.signing import load_or_make\n"
+        "print(load_or_make(sys.argv[1]).public_key().public_bytes_raw().hex())"
+    )
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    found = {one.communicate("go\n", timeout=60)[0] for one in running}
+    assert found == {load(path).public_key().public_bytes_raw().hex() + "\n"}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_whoever_comes_second_takes_the_first_ones_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, link = tmp_path / "key", os.link
+
+    def beaten(source: Path, target: Path) -> None:
+        monkeypatch.setattr(os, "link", link)
+        load_or_make(target)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", beaten)
+    assert raw(load_or_make(path)) == raw(load(path))
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o666])
+def test_a_key_that_others_can_read_or_change_is_refused(tmp_path: Path, mode: int) -> None:
+    path = put(tmp_path / "key", raw(Ed25519PrivateKey.generate()), mode)
+    with pytest.raises(Malformed, match=rf"mode {mode:04o}.*chmod 600") as caught:
+        load_or_make(path)
+    assert caught.value.member == "signing_key"
+
+
+@pytest.mark.parametrize("content", [b"", b"not a key", b"x" * 31, b"x" * 33, b"\xff" * 5000])
+def test_a_file_without_a_key_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+    path = put(tmp_path / "key", content)
+    with pytest.raises(Malformed, match="neither a private key as PEM nor the 32 bytes"):
+        load_or_make(path)
+    assert path.read_bytes() == content
+
+
+def test_a_key_of_another_kind_is_refused(tmp_path: Path) -> None:
+    other = generate_private_key(SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    with pytest.raises(Malformed, match="another kind than Ed25519"):
+        load_or_make(put(tmp_path / "key", other))
+
+
+def test_a_key_behind_a_passphrase_is_refused(tmp_path: Path) -> None:
+    locked = Ed25519PrivateKey.generate().private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")
+    )
+    with pytest.raises(Malformed, match="passphrase"):
+        load_or_make(put(tmp_path / "key", locked))
+
+
+def test_a_place_where_no_file_can_be_is_told(tmp_path: Path) -> None:
+    with pytest.raises(Malformed, match="cannot be made: No such file or directory"):
+        load_or_make(tmp_path / "missing" / "key")
+    with pytest.raises(Malformed, match="cannot be read: No such file or directory"):
+        load(tmp_path / "key")
+    with pytest.raises(Malformed, match="cannot be read: Is a directory"):
+        load_or_make(tmp_path)
