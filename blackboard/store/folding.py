@@ -1,7 +1,7 @@
 """From the log to a board: the one path that every reader of a board's state takes.
 
-A store provides what `Log` asks for; `load` folds the newest usable snapshot and the tail. Slices are
-small enough that no event loop waits long for one.
+A store provides what `Log` asks for; `load` folds the newest usable snapshot and the tail. Rows are folded
+where they are read: in a thread of the store, if it has one, and then in no event loop's time.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from blackboard import canonical
 from blackboard.errors import BeyondHead, BlackboardError, BoardTooNew, IntegrityFailure
@@ -21,13 +21,8 @@ from blackboard.projections.board import Board
 from blackboard.projections.evolve import evolve
 from blackboard.store.contract import Loaded
 
-T = TypeVar("T")
-
-FETCHED = 2_000
-"""Rows fetched at once: a hop to the store's thread costs as much as folding twenty."""
-
 SLICE = 500
-"""Rows folded between two turns of the loop: about 3 ms."""
+"""Rows read and folded at once, in about 3 ms: when they are folded, they are still in the core's cache."""
 
 INLINE_BYTES = 256 * 1024
 """A snapshot up to this size is decoded at once, a larger one in a thread of its own."""
@@ -56,6 +51,15 @@ Whole = tuple[
 """A row with its members in the order of `Row`, which is one."""
 
 
+class Span(NamedTuple):
+    """Rows of a board with `after < seq <= through`, at most `limit` of them."""
+
+    board: str
+    after: int
+    through: int
+    limit: int
+
+
 class Saved(NamedTuple):
     """A stored snapshot: the digest it was stored with, and its bytes."""
 
@@ -72,11 +76,11 @@ class Log(Protocol):
     async def tip_at(self, board: str, seq: int) -> Tip | None:
         """What the log was chained to after `seq`."""
 
-    async def trusted(self, board: str, after: int, through: int, limit: int) -> Sequence[Trusted]:
-        """Rows in order, without what only verification needs."""
+    async def trusted(self, span: Span, fold: Callable[[Sequence[Trusted]], None]) -> None:
+        """Give `fold` the rows in order, without what only verification needs, where they are read."""
 
-    async def whole(self, board: str, after: int, through: int, limit: int) -> Sequence[Whole]:
-        """Rows in order, with everything that verification needs."""
+    async def whole(self, span: Span, fold: Callable[[Sequence[Whole]], None]) -> None:
+        """The same with everything that verification needs."""
 
     async def saved(self, board: str, fingerprint: str, seq: int) -> list[int]:
         """Seqs of the snapshots at or before `seq`, newest first."""
@@ -118,22 +122,14 @@ async def load(log: Log, name: str, at: int | None, *, verify: bool) -> Loaded |
 async def _advance(log: Log, fold: Fold, through: int, *, verify: bool) -> None:
     await check_format(log, fold)
     while fold.board.head < through:
-        before = fold.board.head
+        span = Span(fold.name, fold.board.head, through, SLICE)
         if verify:
-            whole = await log.whole(fold.name, before, through, FETCHED)
-            await _in_slices(fold.verify, whole)
+            await log.whole(span, fold.verify)
         else:
-            trusted = await log.trusted(fold.name, before, through, FETCHED)
-            await _in_slices(fold.trust, trusted)
-        if fold.board.head == before:
+            await log.trusted(span, fold.trust)
+        if fold.board.head == span.after:
             raise fold.missing()
         await check_format(log, fold)
-
-
-async def _in_slices(step: Callable[[Sequence[T]], None], rows: Sequence[T]) -> None:
-    for at in range(0, len(rows), SLICE):
-        step(rows[at : at + SLICE])
-        await asyncio.sleep(0)
 
 
 async def check_format(log: Log, fold: Fold) -> None:

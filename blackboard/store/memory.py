@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from blackboard import __version__
 from blackboard.errors import Unavailable
@@ -14,7 +14,7 @@ from blackboard.projections import snapshot
 from blackboard.projections.board import Board
 from blackboard.store import folding
 from blackboard.store.contract import BoardRow, CommandTaken, Loaded, SeqTaken, StoredToken
-from blackboard.store.folding import Saved, Trusted
+from blackboard.store.folding import Saved, Span, Trusted, Whole
 from blackboard.store.snapshots import encoded
 
 SCAN_ROWS = 1_000
@@ -104,7 +104,7 @@ class MemoryStore:
     async def scan(self, board: str, after: int = 0, through: int | None = None) -> AsyncIterator[list[Row]]:
         """See `contract.Store.scan`."""
         last = MAX_INTEGER if through is None else through
-        while rows := await self.whole(board, after, last, SCAN_ROWS):
+        while rows := await self._slice(Span(board, after, last, SCAN_ROWS)):
             yield rows
             after = rows[-1].seq
 
@@ -180,15 +180,18 @@ class MemoryStore:
         log = self._log(board)
         return tip_of(log[seq - 1]) if 0 < seq <= len(log) else None
 
-    async def trusted(self, board: str, after: int, through: int, limit: int) -> Sequence[Trusted]:
+    async def trusted(self, span: Span, fold: Callable[[Sequence[Trusted]], None]) -> None:
         """See `folding.Log`."""
-        rows = await self.whole(board, after, through, limit)
-        return [(*row[1:7], row.request_digest is not None, *row[8:12]) for row in rows]
+        rows = await self._slice(span)
+        fold([(*row[1:7], row.request_digest is not None, *row[8:12]) for row in rows])
 
-    async def whole(self, board: str, after: int, through: int, limit: int) -> list[Row]:
+    async def whole(self, span: Span, fold: Callable[[Sequence[Whole]], None]) -> None:
         """See `folding.Log`."""
+        fold(await self._slice(span))
+
+    async def _slice(self, span: Span) -> list[Row]:
         await asyncio.sleep(0)
-        return self._log(board)[after : min(through, after + limit)]
+        return self._log(span.board)[span.after : min(span.through, span.after + span.limit)]
 
     async def saved(self, board: str, fingerprint: str, seq: int) -> list[int]:
         """See `folding.Log`."""

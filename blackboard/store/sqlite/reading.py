@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from blackboard.events.envelope import Row, Tip
 from blackboard.messages.limits import MAX_INTEGER
 from blackboard.store.contract import BoardRow
-from blackboard.store.folding import Saved, Trusted, Whole
+from blackboard.store.folding import Saved, Span, Trusted, Whole
 from blackboard.store.sqlite.dialect import SQL
 from blackboard.store.statements import Statement
 
@@ -23,15 +23,6 @@ AT_ONCE = (1, 8, 64, 512)
 """Sizes of the statement that fetches single rows."""
 
 COMMAND_ROWS = 64
-
-
-class Span(NamedTuple):
-    """Rows of a board with `after < seq <= through`, at most `limit` of them."""
-
-    board: str
-    after: int
-    through: int
-    limit: int
 
 
 def fetch(connection: sqlite3.Connection, statement: Statement, **values: Any) -> list[Any]:
@@ -182,14 +173,14 @@ def snapshot(connection: sqlite3.Connection, board: str, fingerprint: str, seq: 
     return Saved(parts[0][0], b"".join(state for _, state in parts)) if parts else None
 
 
-def trusted(connection: sqlite3.Connection, span: Span) -> list[Trusted]:
-    """The rows of a span as a fold needs them."""
-    return fetch(connection, SQL.folded, **span._asdict())
+def trusted(connection: sqlite3.Connection, span: Span, fold: Callable[[Sequence[Trusted]], None]) -> None:
+    """Fold the rows of a span, here, as a fold needs them that trusts them."""
+    fold(fetch(connection, SQL.folded, **span._asdict()))
 
 
-def whole(connection: sqlite3.Connection, span: Span) -> list[Whole]:
-    """The rows of a span as verification needs them."""
-    return fetch(connection, SQL.rows, **span._asdict())
+def whole(connection: sqlite3.Connection, span: Span, fold: Callable[[Sequence[Whole]], None]) -> None:
+    """Fold the rows of a span, here, as verification needs them."""
+    fold(fetch(connection, SQL.rows, **span._asdict()))
 
 
 def release_of(connection: sqlite3.Connection, board_format: int) -> str | None:

@@ -16,7 +16,7 @@ from blackboard.projections import snapshot
 from blackboard.projections.board import Board
 from blackboard.store import folding
 from blackboard.store.contract import BoardRow, CommandTaken, Loaded, SeqTaken, StoredToken
-from blackboard.store.folding import Saved, Trusted, Whole
+from blackboard.store.folding import Saved, Span, Trusted, Whole
 from blackboard.store.snapshots import encoded
 from blackboard.store.sqlite import health, reading, writing
 from blackboard.store.sqlite.append import Appending
@@ -24,7 +24,6 @@ from blackboard.store.sqlite.driver import Lane
 from blackboard.store.sqlite.faults import taken, translated
 from blackboard.store.sqlite.lock import OwnerLock
 from blackboard.store.sqlite.place import Place
-from blackboard.store.sqlite.reading import Span
 from blackboard.store.tokens import token_from_columns, token_to_columns
 
 P = ParamSpec("P")
@@ -182,13 +181,13 @@ class SqliteStore:
         """See `folding.Log`."""
         return await self._reading.run(reading.tip_at, board, seq)
 
-    async def trusted(self, board: str, after: int, through: int, limit: int) -> Sequence[Trusted]:
+    async def trusted(self, span: Span, fold: Callable[[Sequence[Trusted]], None]) -> None:
         """See `folding.Log`."""
-        return await self._scanning.run(reading.trusted, Span(board, after, through, limit))
+        await self._scanning.run(reading.trusted, span, fold)
 
-    async def whole(self, board: str, after: int, through: int, limit: int) -> Sequence[Whole]:
+    async def whole(self, span: Span, fold: Callable[[Sequence[Whole]], None]) -> None:
         """See `folding.Log`."""
-        return await self._scanning.run(reading.whole, Span(board, after, through, limit))
+        await self._scanning.run(reading.whole, span, fold)
 
     async def saved(self, board: str, fingerprint: str, seq: int) -> list[int]:
         """See `folding.Log`."""
