@@ -296,6 +296,29 @@ def second_answer(truths: list[tuple[str, int]]) -> str:
     return "allowed-by" if ("allow", TRUE) in truths else "default"
 
 
+def case_of(
+    records: list[Record],
+    held_ids: Collection[str],
+    tool: str,
+    params: Mapping[str, Any],
+    *,
+    head: int | None = None,
+    agent: str | None = None,
+    ledger_full: Mapping[str, Any] | None = None,
+    ledger_held: Mapping[str, Any] | None = None,
+) -> Case:
+    """The two views and the action; `head` is the greatest seq where left out."""
+    if head is None:
+        head = max((record["seq"] for record in records), default=0)
+    held_records = [record for record in records if record["id"] in held_ids]
+    return Case(
+        View(records, ledger_full, head, agent),
+        View(held_records, ledger_held, head, agent),
+        params,
+        action_digest(tool, params),
+    )
+
+
 def judge(
     records: list[Record],
     held_ids: Collection[str],
@@ -303,34 +326,22 @@ def judge(
     params: Mapping[str, Any],
     *,
     delivered_ids: Collection[str] | None = None,
-    head: int | None = None,
-    agent: str | None = None,
     unseen: str = "block",
     allow_unevaluable: bool = False,
-    ledger_full: Mapping[str, Any] | None = None,
-    ledger_held: Mapping[str, Any] | None = None,
     ledger_delivered: Collection[str] | None = None,
+    **sides: Any,
 ) -> Verdict:
     """Whether something that is missing in `held_ids` binds the action.
 
     `delivered_ids` and `ledger_delivered` (the keys whose current revision was served at some time) say what
-    the agent ever got, both all where left out; `head` is the greatest seq where left out. Raises `Malformed`
-    for ids that no record has.
+    the agent ever got, both all where left out. `sides` go to `case_of`: `head`, `agent`, `ledger_full`,
+    `ledger_held`. Raises `Malformed` for ids that no record has.
     """
     ids = {record["id"] for record in records}
     if unknown := (set(held_ids) | set(delivered_ids or ())) - ids:
         raise Malformed(f"no record has the id {min(unknown)!r}")
     delivered = ids if delivered_ids is None else set(delivered_ids)
-    if head is None:
-        head = max((record["seq"] for record in records), default=0)
-    held_records = [record for record in records if record["id"] in held_ids]
-    case = Case(
-        View(records, ledger_full, head, agent),
-        View(held_records, ledger_held, head, agent),
-        params,
-        action_digest(tool, params),
-    )
-
+    case = case_of(records, held_ids, tool, params, **sides)
     reasons: list[tuple[str, str]] = []
     notes: list[tuple[str, str]] = []
     truths: list[tuple[str, int]] = []
