@@ -22,12 +22,15 @@ BlackboardError
 ├── Conflict                   conflict                   409   3
 │   ├── PolicyDiffers          policy-differs             409   3
 │   ├── ProposalClosed         proposal-closed            409   3
+│   ├── FormatTooLow           format-too-low             409   3
 │   └── BeyondHead             beyond-head                409   2
+├── ActionBlocked              action-blocked             409   1
 ├── NotAllowed                 not-allowed                403   4
 │   └── Unauthenticated        unauthenticated            401   4
 ├── NotFound                   not-found                  404   2
 │   ├── UnknownBoard           unknown-board              404   4
 │   ├── UnknownProposal        unknown-proposal           404   2
+│   ├── UnknownCertificate     unknown-certificate        404   2
 │   └── UnknownAgent           unknown-agent              404   2
 ├── RateLimited                rate-limited               429   6
 ├── IntegrityFailure           integrity-failure          503   5
@@ -283,11 +286,43 @@ class ProposalClosed(Conflict):
     code = "proposal-closed"
 
 
+class FormatTooLow(Conflict):
+    """The board's format does not have this yet; an operator raises it."""
+
+    code = "format-too-low"
+
+
 class BeyondHead(Conflict):
     """A sequence number above the head was asked for."""
 
     code = "beyond-head"
     exit_code = 2
+
+
+class ActionBlocked(BlackboardError):
+    """A guard did not let an action run: the verdict is not PASS, or the rules do not permit it.
+
+    `verdict`, `reasons` and `policy` are those of the check; nothing was executed.
+    """
+
+    code = "action-blocked"
+    status = 409
+    exit_code = 1
+
+    @property
+    def verdict(self) -> Any:
+        """PASS (then the rules forbid it), BLOCK or ERROR."""
+        return self.members.get("verdict")
+
+    @property
+    def reasons(self) -> tuple[Any, ...]:
+        """Why it was blocked, most important first."""
+        return tuple(self.members.get("reasons", ()))
+
+    @property
+    def policy(self) -> Any:
+        """What the rules say of the action, whatever the agent holds."""
+        return self.members.get("policy")
 
 
 class NotAllowed(BlackboardError):
@@ -323,6 +358,12 @@ class UnknownProposal(NotFound):
     """There is no such proposal on this board."""
 
     code = "unknown-proposal"
+
+
+class UnknownCertificate(NotFound):
+    """No certificate with this id was issued on this board."""
+
+    code = "unknown-certificate"
 
 
 class UnknownAgent(NotFound):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from decimal import Decimal
+from math import isfinite
 from typing import Any, Final, NoReturn
 
 from blackboard.canonical.encoding import too_deep
@@ -56,18 +57,24 @@ def parse_exact(raw: bytes | str, *, depth: int = EXACT_DEPTH) -> Any:
     return value
 
 
-def exactly(value: object) -> Any:
-    """Return a JSON value with every float as the decimal that RFC 8785 writes for it."""
+def exactly(value: object, path: tuple[str | int, ...] = ()) -> Any:
+    """Return a JSON value with every float as the decimal that RFC 8785 writes for it.
+
+    Raises `Malformed`, naming the place from `path` on, for what is no JSON value.
+    """
     kind = type(value)
-    if kind is float:
+    if kind is str or kind is int or kind is bool or value is None or kind is Decimal:
+        return value
+    if kind is float and isfinite(value):  # type: ignore[arg-type] # mypy does not narrow by `kind`
         return Decimal(repr(value))
-    if kind is dict:
-        assert isinstance(value, dict)
-        return {key: exactly(member) for key, member in value.items()}
-    if kind is list:
-        assert isinstance(value, list)
-        return [exactly(item) for item in value]
-    return value
+    if isinstance(value, dict):
+        for key in value:
+            if type(key) is not str:
+                raise Fault("a key is not a string", limit="JSON", value=key).at(path)
+        return {key: exactly(member, (*path, key)) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [exactly(item, (*path, at)) for at, item in enumerate(value)]
+    raise Fault("is not a JSON value", limit="JSON", value=value).at(path)
 
 
 def plain(number: int | Decimal) -> str:

@@ -115,3 +115,17 @@ def test_what_only_looks_doubtful_is_accepted(text: str) -> None:
 def test_a_float_has_no_normal_form() -> None:
     with pytest.raises(AssertionError):
         normal(1.5)
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [({"a": [1, {2}]}, "/p/a/1"), ([float("nan")], "/p/0"), (float("inf"), "/p"), ({"a": {1: 2}}, "/p/a")],
+)
+def test_what_is_no_json_value_is_refused_at_its_place(value: Any, place: str) -> None:
+    with pytest.raises(Malformed) as refused:
+        exactly(value, ("p",))
+    assert refused.value.member == place
+
+
+def test_tuples_are_arrays() -> None:
+    assert exactly((1, (2.5,))) == [1, [Decimal("2.5")]]

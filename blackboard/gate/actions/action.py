@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from blackboard import canonical
+from blackboard.records.digest import action_digest
 from blackboard.records.faults import Path, fault, read_name, read_object, refuse_others
 from blackboard.records.scope import read_tool
-
-_TAG = b"blackboard/action/1\0"
 
 
 class Action(NamedTuple):
@@ -20,7 +18,7 @@ class Action(NamedTuple):
     @property
     def digest(self) -> str:
         """Hex SHA-256 that approvals name: equal for equal parameters, however their numbers are written."""
-        return canonical.digest(_TAG, canonical.normal(self._asdict()).encode()).hex()
+        return action_digest(self.tool, self.params)
 
 
 def read_action(value: object, path: Path = ()) -> Action:
