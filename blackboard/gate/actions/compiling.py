@@ -1,0 +1,279 @@
+"""One world and one tool, compiled: each rule as two residuals over params, and what reasons need.
+
+The cost follows the rules in scope, with their copies, atoms and approvals, never the history. The result
+speaks for the world that it was made from: until the head reaches `valid_until`, something is added that
+can matter to the tool (`Records.clock`), or the holding changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from blackboard.gate.actions.residual import (
+    CONSTANTS,
+    Evaluator,
+    Params,
+    Residual,
+    evaluator,
+    residual,
+    truths,
+)
+from blackboard.gate.actions.sides import Side, full_side, held_side
+from blackboard.gate.actions.world import World
+from blackboard.records import Rule
+from blackboard.records.atoms import ABSENT
+from blackboard.records.kinds import Effect, expires_of
+from blackboard.records.predicate import Atom, atoms
+from blackboard.records.truth import FALSE, Truth
+
+
+class Row(NamedTuple):
+    """One rule for one tool; `id` names its newest live copy, or else the newest that looks live when held.
+
+    `full` and `held` are what is left of the predicate on both sides; `held` None: no live copy is held.
+    Both are one object where the sides agree. The digests are those of actions: `full_approved` and
+    `held_approved` are FALSE there, `dead_for` has a held approval that does not count any more.
+
+    `stale` tells that a held value is not the newest one whatever the params, `stale_fields` those fields
+    where it is so if the action does not give them. `missing` are positions that the rule rests on and the
+    holder lacks, `missing_for` more of them by digest, `missing_keys` ledger keys whose current revision is
+    not held. `dropped` (or the digest in `dropped_for`): something of it had been delivered.
+    """
+
+    rule: Rule
+    id: str
+    effect: Effect
+    full: Residual
+    held: Residual | None
+    full_copies: tuple[int, ...]
+    held_copies: tuple[int, ...]
+    full_approved: frozenset[str]
+    held_approved: frozenset[str]
+    dead_for: frozenset[str]
+    stale: bool
+    stale_fields: frozenset[str]
+    missing: tuple[int, ...]
+    missing_for: Mapping[str, tuple[int, ...]]
+    missing_keys: tuple[str, ...]
+    dropped: bool
+    dropped_for: frozenset[str]
+
+    @property
+    def restrictive(self) -> bool:
+        """Whether it can only forbid; else it permits."""
+        return self.effect != "allow"
+
+    @property
+    def alike(self) -> bool:
+        """Whether both sides say the same of every call, by their construction."""
+        return self.full is self.held and self.full_approved == self.held_approved
+
+    def truths(self, params: Params, digest: str) -> tuple[Truth, Truth]:
+        """What the rule comes to for one action, on the full set and on what is held."""
+        full = FALSE if digest in self.full_approved else evaluator(self.full)(params)
+        if self.held is None or digest in self.held_approved:
+            return full, FALSE
+        return full, evaluator(self.held)(params)
+
+
+class Compiled(NamedTuple):
+    """All that a verdict on any call of `tool` rests on.
+
+    `fields` and `keys` are those that rules read from facts and from the ledger, `stored` the newest fact of
+    each field that a parameter would shadow. The unevaluable records stand by their positions. `approvals`
+    tells whether any approval counts on either side. `valid_until` is the next expiry, None for never.
+    """
+
+    world: World
+    tool: str
+    head: int
+    valid_until: int | None
+    rows: tuple[Row, ...]
+    fields: tuple[str, ...]
+    keys: tuple[str, ...]
+    stored: tuple[tuple[str, int], ...]
+    approvals: bool
+    dropped_unevaluable: tuple[int, ...]
+    unseen_unevaluable: tuple[int, ...]
+    kept_unevaluable: tuple[int, ...]
+    alike: tuple[tuple[Evaluator, Row], ...]
+    differing: tuple[tuple[Evaluator, Evaluator, Row], ...]
+
+
+def compile_tool(world: World, tool: str) -> Compiled:
+    """Return the rules of the world for one tool, ready to judge its calls."""
+    full, held = full_side(world), held_side(world)
+    rules = world.records.rules_for(tool)
+    rows = tuple([row for rule in rules if (row := _Compiling(world, full, held, rule).row()) is not None])
+    read = [atom for row in rows for atom in atoms(row.rule.predicate)]
+    fields = sorted({atom.field for atom in read if _reads_fact(atom)})
+    shadowed = sorted({atom.field for atom in read if atom.source is None})
+    dropped, unseen, kept = _unevaluable(world)
+    return Compiled(
+        world=world,
+        tool=tool,
+        head=world.head,
+        valid_until=_next_expiry(world, full, held, rows, fields),
+        rows=rows,
+        fields=tuple(fields),
+        keys=tuple(sorted({atom.field for atom in read if atom.source == "ledger"})),
+        stored=tuple(
+            [(name, at) for name in shadowed if (at := world.records.newest_fact(name)) is not None]
+        ),
+        approvals=any(row.full_approved or row.held_approved for row in rows),
+        dropped_unevaluable=dropped,
+        unseen_unevaluable=unseen,
+        kept_unevaluable=kept,
+        alike=tuple([(evaluator(row.full), row) for row in rows if row.alike]),
+        differing=tuple(
+            [
+                (evaluator(row.full), evaluator(CONSTANTS[FALSE] if row.held is None else row.held), row)
+                for row in rows
+                if not row.alike
+            ]
+        ),
+    )
+
+
+class _Compiling:
+    """One rule on its way to a row."""
+
+    def __init__(self, world: World, full: Side, held: Side, rule: Rule) -> None:
+        self.world = world
+        self.records = world.records
+        self.rule = rule
+        self.full = full
+        self.held = held
+        self.full_copies = full.live_copies(rule)
+        self.held_copies = held.live_copies(rule)
+        self.atoms = list(atoms(rule.predicate))
+
+    def row(self) -> Row | None:
+        """The row of the rule, None where it lives on neither side."""
+        named = self.full_copies or self.held_copies
+        if not named:
+            return None
+        full, held = self._residuals()
+        held_approved = self.held.approved_digests(self.held_copies)
+        dead_for = self._dead_for()
+        missing = self._missing()
+        keys = tuple(sorted({name for name in self._keys() if not self.world.ledger.is_current(name)}))
+        missing_for = {
+            digest: self._missing_for(digest, held_approved) for digest in sorted(held_approved | dead_for)
+        }
+        stale = [atom for atom in self.atoms if self._stale(atom)]
+        return Row(
+            rule=self.rule,
+            id=self.records.items[named[-1]].id,
+            effect=self.rule.effect,
+            full=full,
+            held=held,
+            full_copies=self.full_copies,
+            held_copies=self.held_copies,
+            full_approved=self.full.approved_digests(self.full_copies),
+            held_approved=held_approved,
+            dead_for=dead_for,
+            stale=any(atom.source is not None for atom in stale),
+            stale_fields=frozenset([atom.field for atom in stale if atom.source is None]),
+            missing=missing,
+            missing_for=missing_for,
+            missing_keys=keys,
+            dropped=self._delivered(missing) or any(map(self.world.ledger.delivered, keys)),
+            dropped_for=frozenset([digest for digest, lost in missing_for.items() if self._delivered(lost)]),
+        )
+
+    def _residuals(self) -> tuple[Residual, Residual | None]:
+        predicate = self.rule.predicate
+        known = truths(self.atoms, self.full.value) if self.full_copies else None
+        full = CONSTANTS[FALSE] if known is None else residual(predicate, known)
+        if not self.held_copies:
+            return full, None
+        known_held = truths(self.atoms, self.held.value)
+        # The same truths leave the same residual, and sharing it says so.
+        return full, full if known_held == known else residual(predicate, known_held)
+
+    def _keys(self) -> Iterator[str]:
+        return (atom.field for atom in self.atoms if atom.source == "ledger")
+
+    def _stale(self, atom: Atom) -> bool:
+        """Whether the atom, where it reads no parameter, reads a held value that is not the newest."""
+        if atom.source == "param" or self.held.value(atom) is ABSENT:
+            return False
+        if atom.source == "ledger":
+            return not self.world.ledger.is_current(atom.field)
+        return self.held.newest_fact(atom.field) != self.full.newest_fact(atom.field)
+
+    def _dead_for(self) -> frozenset[str]:
+        return frozenset(
+            [
+                digest
+                for copy in self.held_copies
+                for digest in self.records.approvals(self.records.items[copy].id)
+                if self._dead(copy, digest)
+            ]
+        )
+
+    def _dead(self, copy: int, digest: str) -> bool:
+        return self.held.approved(copy, digest) and not self.full.approved(copy, digest)
+
+    # ---- what is missing
+
+    def _missing(self) -> tuple[int, ...]:
+        """What the rule rests on, whatever the action, and is not held: copies, superseders, newest facts."""
+        needed: list[int | None] = [self.records.superseder(copy) for copy in self.held_copies]
+        if not self.held_copies:
+            needed += self.full_copies
+        needed += [self.records.newest_fact(atom.field) for atom in self.atoms if _reads_fact(atom)]
+        return self._not_held(needed)
+
+    def _missing_for(self, digest: str, held_approved: frozenset[str]) -> tuple[int, ...]:
+        """What else is missing for one action: copies without approval, and what ended an approval."""
+        needed: list[int | None] = [*self.full_copies] if digest in held_approved else []
+        for copy in self.held_copies:
+            if self._dead(copy, digest):
+                counted = self.held.newest_approval(copy, digest)
+                assert counted is not None
+                needed += [self.full.newest_approval(copy, digest), self.records.superseder(counted)]
+        return self._not_held(needed)
+
+    def _not_held(self, needed: Iterable[int | None]) -> tuple[int, ...]:
+        found = {position for position in needed if position is not None and not self.held.holds(position)}
+        return tuple(sorted(found))
+
+    def _delivered(self, positions: Iterable[int]) -> bool:
+        return any(self.world.holding.delivered(position) for position in positions)
+
+
+def _reads_fact(atom: Atom) -> bool:
+    return atom.source is None or atom.source == "fact"
+
+
+def _unevaluable(world: World) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The records that nobody can evaluate: dropped, never delivered, and held."""
+    dropped, unseen, kept = [], [], []
+    for position in world.records.unevaluable:
+        if world.holding.holds(position):
+            kept.append(position)
+        elif world.holding.delivered(position):
+            dropped.append(position)
+        else:
+            unseen.append(position)
+    return tuple(dropped), tuple(unseen), tuple(kept)
+
+
+def _next_expiry(
+    world: World, full: Side, held: Side, rows: Iterable[Row], fields: Iterable[str]
+) -> int | None:
+    """The seq at which the next of the records that count here expires."""
+    items = world.records.items
+    counting: list[int | None] = [side.newest_fact(field) for field in fields for side in (full, held)]
+    for row in rows:
+        copies = {*row.full_copies, *row.held_copies}
+        counting += copies
+        if row.effect == "require_approval":
+            for copy in copies:
+                for answers in world.records.approvals(items[copy].id).values():
+                    counting += answers
+    expiries = [expires_of(items[position]) for position in counting if position is not None]
+    return min([seq for seq in expiries if seq is not None and seq > world.head], default=None)
