@@ -117,11 +117,12 @@ def moved(board: Board, agent: AgentState, known: int, forgotten: int) -> list[s
     Left out is what happened after `forgotten` and up to `known`, and what the board remembers no more.
     """
     told: list[say.Moved] = []
-    for seq, key, revision, writer in _candidates(board, agent, known if not forgotten else 0):
-        if writer == agent.id or forgotten < seq <= known:
+    for move in _candidates(board, agent, known if not forgotten else 0):
+        key, seq = move.key, move.seq
+        if move.writer == agent.id or forgotten < seq <= known:
             continue
         if agent.view.base < agent.view.observed(key) < seq:
-            told.append(say.Moved(key=key, revision=revision, writer=writer, seq=seq))
+            told.append(say.Moved(key=key, revision=move.revision, writer=move.writer, seq=seq))
             if len(told) == MAX_ITEMS_TOLD:
                 break
     return told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from msgspec import Struct
 
@@ -23,7 +23,7 @@ class Notable(Struct, frozen=True, gc=False, array_like=True):
     detail: str
 
 
-class Move(NamedTuple):
+class Move(Struct, frozen=True, gc=False, array_like=True):
     """One accepted write, for those who held the revision before it."""
 
     seq: int

@@ -57,7 +57,10 @@ class Ledger:
         key = entry.key
         before = self.entries.get(key)
         self.entries[key] = entry
-        self._mark(entry.seq)
+        byte = entry.seq >> 3
+        if byte >= len(self._written):
+            self._written.extend(bytes(byte - len(self._written) + 1))
+        self._written[byte] |= 1 << (entry.seq & 7)
         was_live = before is not None and not before.deleted
         if before is None:
             self.keys.add(key)
@@ -103,13 +106,6 @@ class Ledger:
     def written(self) -> bytes:
         """The bitmap of seqs that wrote entries."""
         return bytes(self._written)
-
-    def _mark(self, seq: int) -> None:
-        byte = seq >> 3
-        missing = byte - len(self._written) + 1
-        if missing > 0:
-            self._written.extend(bytes(missing))
-        self._written[byte] |= 1 << (seq & 7)
 
     @staticmethod
     def _hash(index: dict[bytes, tuple[Entry, ...]], entry: Entry) -> None:
