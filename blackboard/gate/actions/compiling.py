@@ -77,6 +77,10 @@ class Row(NamedTuple):
         return full, evaluator(self.held)(params)
 
 
+Finding = tuple[Row, Truth, Truth]
+"""A rule with what it comes to for one action, on the full set and on what is held."""
+
+
 class Compiled(NamedTuple):
     """All that a verdict on any call of `tool` rests on.
 

@@ -1,0 +1,125 @@
+"""What a verdict says beside its reasons: worth knowing, and blocking nothing.
+
+The codes are the words of the truth tables. Source: "The verdict" of the action gate's design.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from blackboard.canonical import normal
+from blackboard.gate.actions.action import Action
+from blackboard.gate.actions.compiling import Compiled, Finding, Row
+from blackboard.gate.actions.inputs import fact_held, inputs, short, words_of
+from blackboard.gate.actions.reasons import UNEVALUABLE, what_it_is
+from blackboard.records import Unevaluable
+from blackboard.records.predicate import words
+from blackboard.records.truth import FALSE, NAMES, TRUE, UNKNOWN
+from blackboard.records.verdict import Note, Reason
+
+PERMISSIVE: Final = "permissive"
+UNUSED: Final = "permission unused"
+STALE_SAFE: Final = "stale value, safe direction"
+CAUTIOUS: Final = "more cautious"
+UNRESOLVED: Final = "unresolved in both views"
+BINDS: Final = "binds, and the agent holds it"
+SHADOW: Final = "params-shadow-fact"
+APPROVER: Final = "approver-test-skipped"
+CHATTER: Final = "dropped as chatter"
+
+_RESTRICTIVE: Final = {
+    (FALSE, UNKNOWN): CAUTIOUS,
+    (FALSE, TRUE): STALE_SAFE,
+    (UNKNOWN, UNKNOWN): UNRESOLVED,
+    (UNKNOWN, TRUE): CAUTIOUS,
+    (TRUE, TRUE): BINDS,
+}
+"""The cells of a restriction that is no danger and yet notable, as (full, held)."""
+
+
+def order(note: Note) -> tuple[str, str, str]:
+    """How notes are sorted."""
+    return note.code, note.id or "", note.detail
+
+
+def of_rule(compiled: Compiled, finding: Finding, action: Action) -> Note | None:
+    """The note about a rule that is no danger, by its cell of the tables; most cells have none."""
+    row, full, held = finding
+    if row.restrictive:
+        word = _RESTRICTIVE.get((full, held))
+    elif full == TRUE and held != TRUE:
+        word = PERMISSIVE if row.held is None else UNUSED
+    else:
+        word = None
+    if word is None:
+        return None
+    read = words_of(inputs(compiled.world, row, action.params), compiled.world, action.params)
+    return Note(code=word, id=row.id, detail=f"{_cell(word, finding)}; {read}")
+
+
+def _cell(word: str, finding: Finding) -> str:
+    row, full, held = finding
+    policy, rule = f"policy '{row.id}' ({row.effect})", words(row.rule.predicate)
+    sides = f"{rule} is {NAMES[full]} on the full set and {NAMES[held]} on what is held"
+    match word:
+        case "permissive":
+            return f"{policy} is not held, and {rule} is TRUE: a lost permission licenses nothing"
+        case "permission unused":
+            return f"held {policy} permits this call, unseen by the agent: {sides}"
+        case "unresolved in both views":
+            return f"held {policy}: {rule} is UNKNOWN whoever looks, which is for the policy answer to weigh"
+        case "binds, and the agent holds it":
+            return f"held {policy}: {rule} is TRUE"
+        case _:
+            return f"held {policy} makes the agent too cautious, a cost and no danger: {sides}"
+
+
+def of_unseen(reason: Reason) -> Note:
+    """A danger that was never delivered, on a board that only notes those."""
+    return Note(code=reason.code, id=reason.id, detail=reason.detail)
+
+
+def of_unevaluable(compiled: Compiled, *, blind: bool) -> Iterator[Note]:
+    """Records that nobody can evaluate and that block nothing: held, never delivered, or let pass."""
+    groups = (
+        ("kept", compiled.kept_unevaluable, "is held: what it says is for the agent to weigh"),
+        ("unseen", compiled.unseen_unevaluable, "was never delivered: nobody can tell what it binds"),
+        ("dropped", compiled.dropped_unevaluable if blind else (), _BLIND),
+    )
+    for word, positions, told in groups:
+        for position in positions:
+            record = compiled.world.records.items[position]
+            assert isinstance(record, Unevaluable)
+            yield Note(code=f"{word}-{UNEVALUABLE}", id=record.id, detail=f"{what_it_is(record)} {told}")
+
+
+_BLIND: Final = (
+    "is not held any more, nobody can tell what it binds, AND IT DOES NOT BLOCK "
+    "[allow-unevaluable: you chose to fly blind]"
+)
+
+
+def of_compiled(compiled: Compiled, action: Action) -> Iterator[Note]:
+    """What is notable whatever the rules say: shadowed facts, a test left out, and what went as chatter."""
+    world = compiled.world
+    for field, position in compiled.stored:
+        if field in action.params:
+            fact = fact_held(world, position)
+            stored = "no value" if fact.value is None else short(fact.value)
+            given = short(normal(action.params[field]))
+            detail = (
+                f"{field} = {given} is the call's own word; stored is '{fact.id}' ({stored}, seq {fact.seq})"
+            )
+            yield Note(code=SHADOW, id=fact.id, detail=f"{detail}, which the rules do not read here")
+    if world.actor is None and compiled.approvals and _approved(compiled.rows, action.digest):
+        yield Note(
+            code=APPROVER,
+            detail="who acts is not said (`agent`): it may have approved its own action",
+        )
+    dropped = world.holding.chatter_delivered - world.holding.chatter
+    yield Note(code=CHATTER, detail=f"{dropped}")
+
+
+def _approved(rows: Iterable[Row], digest: str) -> bool:
+    return any(digest in row.full_approved or digest in row.held_approved for row in rows)
