@@ -67,12 +67,18 @@ def _ne(constant: Any) -> Test:
 
 
 def _in(constant: Any) -> Test:
-    tests = [_eq(item) for item in constant]
+    # The scalars are of one type, null aside, so one look at the type stands for `eq` with each.
+    kinds = {TYPES[type(item)] for item in constant}
+    elsewhere: Truth = UNKNOWN if kinds - {"null"} else FALSE
+    members = frozenset(constant)
 
     def one_of(value: Any) -> Truth:
+        found = TYPES.get(type(value))
+        if found in kinds:
+            return TRUE if value in members else FALSE
         if value is ABSENT:
             return UNKNOWN
-        return max((equals(value) for equals in tests), default=FALSE)
+        return FALSE if found == "null" else elsewhere
 
     return one_of
 

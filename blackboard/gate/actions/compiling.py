@@ -8,10 +8,11 @@ can matter to the tool (`Records.clock`), or the holding changes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from blackboard.gate.actions.residual import (
     CONSTANTS,
+    Constant,
     Evaluator,
     Params,
     Residual,
@@ -87,6 +88,8 @@ class Compiled(NamedTuple):
     `fields` and `keys` are those that rules read from facts and from the ledger, `stored` the newest fact of
     each field that a parameter would shadow. The unevaluable records stand by their positions. `approvals`
     tells whether any approval counts on either side. `valid_until` is the next expiry, None for never.
+    `settled`, `alike` and `differing` are the rows as `judge` goes through them; those that are FALSE for
+    every call are left out.
     """
 
     world: World
@@ -101,6 +104,7 @@ class Compiled(NamedTuple):
     dropped_unevaluable: tuple[int, ...]
     unseen_unevaluable: tuple[int, ...]
     kept_unevaluable: tuple[int, ...]
+    settled: tuple[Finding, ...]
     alike: tuple[tuple[Evaluator, Row], ...]
     differing: tuple[tuple[Evaluator, Evaluator, Row], ...]
 
@@ -129,15 +133,28 @@ def compile_tool(world: World, tool: str) -> Compiled:
         dropped_unevaluable=dropped,
         unseen_unevaluable=unseen,
         kept_unevaluable=kept,
-        alike=tuple([(evaluator(row.full), row) for row in rows if row.alike]),
+        settled=tuple([finding for row in rows if (finding := _settled(row))]),
+        alike=tuple(
+            [(evaluator(row.full), row) for row in rows if row.alike and not isinstance(row.full, Constant)]
+        ),
         differing=tuple(
-            [
-                (evaluator(row.full), evaluator(CONSTANTS[FALSE] if row.held is None else row.held), row)
-                for row in rows
-                if not row.alike
-            ]
+            [(evaluator(row.full), evaluator(row.held or _NEVER), row) for row in rows if _can_differ(row)]
         ),
     )
+
+
+_NEVER: Final = CONSTANTS[FALSE]
+
+
+def _settled(row: Row) -> Finding | None:
+    """The finding about a rule that says the same of every call, on both sides, unless that is FALSE."""
+    if row.alike and isinstance(row.full, Constant) and row.full != _NEVER:
+        return row, row.full.truth, row.full.truth
+    return None
+
+
+def _can_differ(row: Row) -> bool:
+    return not row.alike and (row.full != _NEVER or (row.held or _NEVER) != _NEVER)
 
 
 class _Compiling:

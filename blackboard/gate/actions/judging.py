@@ -81,6 +81,7 @@ def judge(
     assert action.tool == compiled.tool
     params = action.params
     found: list[Finding] = [(row, truth, truth) for says, row in compiled.alike if (truth := says(params))]
+    found += compiled.settled
     differing: list[Finding] = [
         (row, full, held)
         for says, says_held, row in compiled.differing

@@ -12,10 +12,10 @@ from blackboard.canonical import normal
 from blackboard.gate.actions.action import Action
 from blackboard.gate.actions.compiling import Compiled, Finding, Row
 from blackboard.gate.actions.inputs import fact_held, inputs, short, words_of
-from blackboard.gate.actions.reasons import UNEVALUABLE, what_it_is
+from blackboard.gate.actions.reasons import UNEVALUABLE, sides, superseded, what_it_is
 from blackboard.records import Unevaluable
 from blackboard.records.predicate import words
-from blackboard.records.truth import FALSE, NAMES, TRUE, UNKNOWN
+from blackboard.records.truth import FALSE, TRUE, UNKNOWN
 from blackboard.records.verdict import Note, Reason
 
 PERMISSIVE: Final = "permissive"
@@ -54,25 +54,26 @@ def of_rule(compiled: Compiled, finding: Finding, action: Action) -> Note | None
         word = None
     if word is None:
         return None
+    digest = action.digest if compiled.approvals else ""
     read = words_of(inputs(compiled.world, row, action.params), compiled.world, action.params)
-    return Note(code=word, id=row.id, detail=f"{_cell(word, finding)}; {read}")
+    return Note(code=word, id=row.id, detail=f"{_cell(compiled, word, finding, digest)}; {read}")
 
 
-def _cell(word: str, finding: Finding) -> str:
-    row, full, held = finding
+def _cell(compiled: Compiled, word: str, finding: Finding, digest: str) -> str:
+    row = finding[0]
     policy, rule = f"policy '{row.id}' ({row.effect})", words(row.rule.predicate)
-    sides = f"{rule} is {NAMES[full]} on the full set and {NAMES[held]} on what is held"
-    match word:
-        case "permissive":
-            return f"{policy} is not held, and {rule} is TRUE: a lost permission licenses nothing"
-        case "permission unused":
-            return f"held {policy} permits this call, unseen by the agent: {sides}"
-        case "unresolved in both views":
-            return f"held {policy}: {rule} is UNKNOWN whoever looks, which is for the policy answer to weigh"
-        case "binds, and the agent holds it":
-            return f"held {policy}: {rule} is TRUE"
-        case _:
-            return f"held {policy} makes the agent too cautious, a cost and no danger: {sides}"
+    if word == PERMISSIVE:
+        return f"{policy} is not held, and {rule} is TRUE: a lost permission licenses nothing"
+    if word == UNUSED:
+        return f"held {policy} permits this call, unseen by the agent: {sides(finding, digest)}"
+    if word == UNRESOLVED:
+        return f"held {policy}: {rule} is UNKNOWN on both sides"
+    if word == BINDS:
+        return f"held {policy}: {rule} is TRUE"
+    ended = "" if row.full_copies else f" ({superseded(compiled, row)})"
+    return (
+        f"held {policy} makes the agent too cautious, a cost and no danger{ended}: {sides(finding, digest)}"
+    )
 
 
 def of_unseen(reason: Reason) -> Note:

@@ -61,25 +61,39 @@ def because(compiled: Compiled, finding: Finding, action: Action, digest: str) -
     )
 
 
-def _what(compiled: Compiled, finding: Finding, digest: str) -> str:
+def sides(finding: Finding, digest: str) -> str:
+    """What the rule comes to on both sides, in words."""
     row, full, held = finding
+    on_full = f"{NAMES[full]}{' (approved)' if digest in row.full_approved else ''} on the full set"
+    on_held = f"{NAMES[held]}{' (approved)' if digest in row.held_approved else ''} on what is held"
+    return f"{words(row.rule.predicate)} is {on_full} and {on_held}"
+
+
+def _what(compiled: Compiled, finding: Finding, digest: str) -> str:
+    row, full, _ = finding
     policy, rule = f"policy '{row.id}' ({row.effect})", words(row.rule.predicate)
-    sides = f"{rule} is {NAMES[full]} on the full set and {NAMES[held]} on what is held"
     if row.held is None:
         delivered = compiled.world.holding.delivered
-        lost = "not held any more" if any(map(delivered, row.full_copies)) else "not known to the agent"
-        binds = "may bind this call, as nothing resolves it," if full == UNKNOWN else "binds this call"
-        return f"{policy} is {lost} and {binds}: {rule} is {NAMES[full]}"
+        lost = "is not held any more" if any(map(delivered, row.full_copies)) else "was never delivered"
+        if full == UNKNOWN:
+            return f"{policy} {lost} and may bind this call: {rule} is UNKNOWN, and what is unresolved binds"
+        return f"{policy} {lost} and binds this call: {rule} is TRUE"
     if digest in row.dead_for:
-        return f"{_dead_approval(compiled, row, digest)}; {sides}"
+        return f"{_dead_approval(compiled, row, digest)}; {sides(finding, digest)}"
+    if digest in row.held_approved:
+        copies = "its held copies are approved for this action, and one that is not held is not"
+        return f"{policy} binds more than the agent can see: {copies}; {sides(finding, digest)}"
     if not row.full_copies:
-        return f"held {policy} is not in force any more: {_superseded(compiled, row)}; {sides}"
+        return (
+            f"held {policy} is not in force any more: {superseded(compiled, row)}; {sides(finding, digest)}"
+        )
     if row.restrictive:
-        return f"held {policy} binds more than the agent can see: {sides}"
-    return f"held {policy} would permit by what is not so any more: {sides}"
+        return f"held {policy} binds more than the agent can see: {sides(finding, digest)}"
+    return f"held {policy} would permit by what is not so any more: {sides(finding, digest)}"
 
 
-def _superseded(compiled: Compiled, row: Row) -> str:
+def superseded(compiled: Compiled, row: Row) -> str:
+    """What ended a rule that seems to live to its holder."""
     records = compiled.world.records
     newest = row.held_copies[-1]
     superseder = records.superseder(newest)

@@ -172,6 +172,9 @@ def _comparing(field: str, says: atoms.Test, absent: Truth) -> Evaluator:
 
 
 def _least(parts: list[Evaluator]) -> Evaluator:
+    if len(parts) == 2:
+        return _lesser(*parts)
+
     def least(params: Params) -> Truth:
         found: Truth = TRUE
         for says in parts:
@@ -185,7 +188,22 @@ def _least(parts: list[Evaluator]) -> Evaluator:
     return least
 
 
+def _lesser(first: Evaluator, second: Evaluator) -> Evaluator:
+    # Two parts are what most rules have, and need no loop.
+    def lesser(params: Params) -> Truth:
+        one = first(params)
+        if one == FALSE:
+            return FALSE
+        other = second(params)
+        return one if one < other else other
+
+    return lesser
+
+
 def _greatest(parts: list[Evaluator]) -> Evaluator:
+    if len(parts) == 2:
+        return _greater(*parts)
+
     def greatest(params: Params) -> Truth:
         found: Truth = FALSE
         for says in parts:
@@ -197,6 +215,17 @@ def _greatest(parts: list[Evaluator]) -> Evaluator:
         return found
 
     return greatest
+
+
+def _greater(first: Evaluator, second: Evaluator) -> Evaluator:
+    def greater(params: Params) -> Truth:
+        one = first(params)
+        if one == TRUE:
+            return TRUE
+        other = second(params)
+        return one if one > other else other
+
+    return greater
 
 
 def _mirrored(says: Evaluator) -> Evaluator:
