@@ -29,14 +29,15 @@ from blackboard.records.scope import EVERY, patterns_of
 
 
 class Rule:
-    """Policies of one content; `copies` are their positions, oldest first."""
+    """Policies of one content; `copies` are their positions, oldest first, `atoms` those of the predicate."""
 
-    __slots__ = ("copies", "effect", "predicate", "scope")
+    __slots__ = ("atoms", "copies", "effect", "predicate", "scope")
 
     def __init__(self, scope: tuple[str, ...], predicate: Predicate, effect: Effect) -> None:
         self.scope = scope
         self.predicate = predicate
         self.effect = effect
+        self.atoms = tuple(atoms(predicate))
         self.copies: list[int] = []
 
     @property
@@ -188,7 +189,7 @@ class Records:
             rule = self._rules[content] = Rule(record.scope, record.predicate, record.effect)
             for pattern in record.scope:
                 self._scopes[pattern].append(rule)
-            for atom in atoms(record.predicate):
+            for atom in rule.atoms:
                 if atom.source == "ledger":
                     self.ledger_keys[atom.field].update(record.scope)
                 elif atom.source != "param":

@@ -7,8 +7,9 @@ can matter to the tool (`Records.clock`), or the holding changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from blackboard.gate.actions.residual import (
     CONSTANTS,
@@ -25,7 +26,7 @@ from blackboard.gate.actions.world import World
 from blackboard.records import Rule
 from blackboard.records.atoms import ABSENT
 from blackboard.records.kinds import Effect, expires_of
-from blackboard.records.predicate import Atom, atoms
+from blackboard.records.predicate import Atom
 from blackboard.records.truth import FALSE, Truth
 
 
@@ -49,16 +50,16 @@ class Row(NamedTuple):
     held: Residual | None
     full_copies: tuple[int, ...]
     held_copies: tuple[int, ...]
-    full_approved: frozenset[str]
-    held_approved: frozenset[str]
-    dead_for: frozenset[str]
-    stale: bool
-    stale_fields: frozenset[str]
-    missing: tuple[int, ...]
-    missing_for: Mapping[str, tuple[int, ...]]
-    missing_keys: tuple[str, ...]
-    dropped: bool
-    dropped_for: frozenset[str]
+    full_approved: frozenset[str] = frozenset()
+    held_approved: frozenset[str] = frozenset()
+    dead_for: frozenset[str] = frozenset()
+    stale: bool = False
+    stale_fields: frozenset[str] = frozenset()
+    missing: tuple[int, ...] = ()
+    missing_for: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+    missing_keys: tuple[str, ...] = ()
+    dropped: bool = False
+    dropped_for: frozenset[str] = frozenset()
 
     @property
     def restrictive(self) -> bool:
@@ -114,7 +115,7 @@ def compile_tool(world: World, tool: str) -> Compiled:
     full, held = full_side(world), held_side(world)
     rules = world.records.rules_for(tool)
     rows = tuple([row for rule in rules if (row := _Compiling(world, full, held, rule).row()) is not None])
-    read = [atom for row in rows for atom in atoms(row.rule.predicate)]
+    read = [atom for row in rows for atom in row.rule.atoms]
     fields = sorted({atom.field for atom in read if _reads_fact(atom)})
     shadowed = sorted({atom.field for atom in read if atom.source is None})
     dropped, unseen, kept = _unevaluable(world)
@@ -168,7 +169,7 @@ class _Compiling:
         self.held = held
         self.full_copies = full.live_copies(rule)
         self.held_copies = held.live_copies(rule)
-        self.atoms = list(atoms(rule.predicate))
+        self.atoms = rule.atoms
 
     def row(self) -> Row | None:
         """The row of the rule, None where it lives on neither side."""
@@ -176,15 +177,7 @@ class _Compiling:
         if not named:
             return None
         full, held = self._residuals()
-        held_approved = self.held.approved_digests(self.held_copies)
-        dead_for = self._dead_for()
-        missing = self._missing()
-        keys = tuple(sorted({name for name in self._keys() if not self.world.ledger.is_current(name)}))
-        missing_for = {
-            digest: self._missing_for(digest, held_approved) for digest in sorted(held_approved | dead_for)
-        }
-        stale = [atom for atom in self.atoms if self._stale(atom)]
-        return Row(
+        row = Row(
             rule=self.rule,
             id=self.records.items[named[-1]].id,
             effect=self.rule.effect,
@@ -192,16 +185,15 @@ class _Compiling:
             held=held,
             full_copies=self.full_copies,
             held_copies=self.held_copies,
-            full_approved=self.full.approved_digests(self.full_copies),
-            held_approved=held_approved,
-            dead_for=dead_for,
-            stale=any(atom.source is not None for atom in stale),
-            stale_fields=frozenset([atom.field for atom in stale if atom.source is None]),
-            missing=missing,
-            missing_for=missing_for,
-            missing_keys=keys,
-            dropped=self._delivered(missing) or any(map(self.world.ledger.delivered, keys)),
-            dropped_for=frozenset([digest for digest, lost in missing_for.items() if self._delivered(lost)]),
+        )
+        return row if self._agree() else row._replace(**self._approvals(), **self._missing(), **self._stale())
+
+    def _agree(self) -> bool:
+        """Whether both sides have the same of all that the rule rests on, and no approval is about."""
+        return (
+            self.full_copies == self.held_copies
+            and not any(self.records.approvals(self.records.items[copy].id) for copy in self.full_copies)
+            and not any(self._reads_other(atom) for atom in self.atoms)
         )
 
     def _residuals(self) -> tuple[Residual, Residual | None]:
@@ -214,49 +206,75 @@ class _Compiling:
         # The same truths leave the same residual, and sharing it says so.
         return full, full if known_held == known else residual(predicate, known_held)
 
-    def _keys(self) -> Iterator[str]:
-        return (atom.field for atom in self.atoms if atom.source == "ledger")
-
-    def _stale(self, atom: Atom) -> bool:
-        """Whether the atom, where it reads no parameter, reads a held value that is not the newest."""
-        if atom.source == "param" or self.held.value(atom) is ABSENT:
-            return False
+    def _reads_other(self, atom: Atom) -> bool:
+        """Whether what the atom reads, where it reads no parameter, is not the same on both sides."""
         if atom.source == "ledger":
             return not self.world.ledger.is_current(atom.field)
-        return self.held.newest_fact(atom.field) != self.full.newest_fact(atom.field)
-
-    def _dead_for(self) -> frozenset[str]:
-        return frozenset(
-            [
-                digest
-                for copy in self.held_copies
-                for digest in self.records.approvals(self.records.items[copy].id)
-                if self._dead(copy, digest)
-            ]
+        return atom.source != "param" and self.held.newest_fact(atom.field) != self.full.newest_fact(
+            atom.field
         )
 
-    def _dead(self, copy: int, digest: str) -> bool:
-        return self.held.approved(copy, digest) and not self.full.approved(copy, digest)
+    def _stale(self) -> dict[str, Any]:
+        """Which atoms read a held value that is not the newest."""
+        stale = [
+            atom for atom in self.atoms if self._reads_other(atom) and self.held.value(atom) is not ABSENT
+        ]
+        return {
+            "stale": any(atom.source is not None for atom in stale),
+            "stale_fields": frozenset([atom.field for atom in stale if atom.source is None]),
+        }
 
-    # ---- what is missing
+    # ---- approvals
 
-    def _missing(self) -> tuple[int, ...]:
-        """What the rule rests on, whatever the action, and is not held: copies, superseders, newest facts."""
-        needed: list[int | None] = [self.records.superseder(copy) for copy in self.held_copies]
-        if not self.held_copies:
-            needed += self.full_copies
-        needed += [self.records.newest_fact(atom.field) for atom in self.atoms if _reads_fact(atom)]
-        return self._not_held(needed)
+    def _approvals(self) -> dict[str, Any]:
+        held_approved = self.held.approved_digests(self.held_copies)
+        dead_for = frozenset([digest for copy in self.held_copies for digest in self._dead(copy)])
+        missing = {
+            digest: self._missing_for(digest, held_approved) for digest in sorted(held_approved | dead_for)
+        }
+        return {
+            "full_approved": self.full.approved_digests(self.full_copies),
+            "held_approved": held_approved,
+            "dead_for": dead_for,
+            "missing_for": missing,
+            "dropped_for": frozenset([digest for digest, lost in missing.items() if self._delivered(lost)]),
+        }
+
+    def _dead(self, copy: int) -> list[str]:
+        """The actions for which the holder counts an approval of the copy, in vain."""
+        named = self.records.approvals(self.records.items[copy].id)
+        return [
+            digest
+            for digest in named
+            if self.held.approved(copy, digest) and not self.full.approved(copy, digest)
+        ]
 
     def _missing_for(self, digest: str, held_approved: frozenset[str]) -> tuple[int, ...]:
         """What else is missing for one action: copies without approval, and what ended an approval."""
         needed: list[int | None] = [*self.full_copies] if digest in held_approved else []
         for copy in self.held_copies:
-            if self._dead(copy, digest):
+            if self.held.approved(copy, digest) and not self.full.approved(copy, digest):
                 counted = self.held.newest_approval(copy, digest)
                 assert counted is not None
                 needed += [self.full.newest_approval(copy, digest), self.records.superseder(counted)]
         return self._not_held(needed)
+
+    # ---- what is missing
+
+    def _missing(self) -> dict[str, Any]:
+        """What the rule rests on, whatever the action, and is not held: copies, superseders, newest facts."""
+        needed: list[int | None] = [self.records.superseder(copy) for copy in self.held_copies]
+        if not self.held_copies:
+            needed += self.full_copies
+        needed += [self.records.newest_fact(atom.field) for atom in self.atoms if _reads_fact(atom)]
+        missing = self._not_held(needed)
+        ledger = self.world.ledger
+        keys = {atom.field for atom in self.atoms if atom.source == "ledger" and self._reads_other(atom)}
+        return {
+            "missing": missing,
+            "missing_keys": tuple(sorted(keys)),
+            "dropped": self._delivered(missing) or any(map(ledger.delivered, keys)),
+        }
 
     def _not_held(self, needed: Iterable[int | None]) -> tuple[int, ...]:
         found = {position for position in needed if position is not None and not self.held.holds(position)}

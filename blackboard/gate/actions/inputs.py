@@ -10,7 +10,7 @@ from blackboard.gate.actions.compiling import Row
 from blackboard.gate.actions.world import LedgerValue, World
 from blackboard.records import Fact
 from blackboard.records.kinds import expires_of
-from blackboard.records.predicate import Atom, Source, atoms
+from blackboard.records.predicate import Atom, Source
 from blackboard.records.verdict import Held, Input
 
 _LONGEST: Final = 80
@@ -24,7 +24,7 @@ def source_of(atom: Atom, params: Mapping[str, Any]) -> Source:
 
 def inputs(world: World, row: Row, params: Mapping[str, Any]) -> list[Input]:
     """What the rule reads, each field once per source, in the order of its predicate."""
-    read = dict.fromkeys((atom.field, source_of(atom, params)) for atom in atoms(row.rule.predicate))
+    read = dict.fromkeys((atom.field, source_of(atom, params)) for atom in row.rule.atoms)
     return [_input(world, field, source) for field, source in read]
 
 

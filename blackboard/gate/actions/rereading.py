@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 from blackboard.gate.actions.compiling import Compiled, Row
 from blackboard.gate.actions.inputs import source_of
 from blackboard.gate.actions.sides import Side, full_side, reread_side
-from blackboard.records.predicate import atoms
 from blackboard.records.truth import TRUE, Truth
 
 _MOST_TRIED: Final = 24
@@ -38,7 +37,7 @@ def reread(compiled: Compiled, row: Row, params: Mapping[str, Any], digest: str)
     world = compiled.world
     side = full_side(world)
     needed = {at for at in _records(compiled, side, row, params, digest) if not world.holding.holds(at)}
-    reads = {atom.field for atom in atoms(row.rule.predicate) if atom.source == "ledger"}
+    reads = {atom.field for atom in row.rule.atoms if atom.source == "ledger"}
     keys = reads & set(row.missing_keys) if row.full_copies else set()
     parts: list[int | str] = [*sorted(needed), *sorted(keys)]
     if 1 < len(parts) <= _MOST_TRIED:
@@ -60,7 +59,7 @@ def _records(compiled: Compiled, side: Side, row: Row, params: Mapping[str, Any]
         # A permission that is gone: who holds what superseded every copy, holds none that lives.
         ends = [records.superseder(copy) for copy in row.held_copies]
         return [position for position in ends if position is not None]
-    read = [atom.field for atom in atoms(row.rule.predicate) if source_of(atom, params) == "fact"]
+    read = [atom.field for atom in row.rule.atoms if source_of(atom, params) == "fact"]
     found: list[int | None] = [records.newest_fact(field) for field in read]
     if row.restrictive:
         # One copy that nobody has approved, with what the newest answer about it is and what ended that.
