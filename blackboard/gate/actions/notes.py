@@ -13,6 +13,7 @@ from blackboard.gate.actions.action import Action
 from blackboard.gate.actions.compiling import Compiled, Finding, Row
 from blackboard.gate.actions.inputs import fact_held, inputs, short, words_of
 from blackboard.gate.actions.reasons import UNEVALUABLE, sides, superseded, what_it_is
+from blackboard.gate.actions.world import World
 from blackboard.records import Unevaluable
 from blackboard.records.predicate import words
 from blackboard.records.truth import FALSE, TRUE, UNKNOWN
@@ -118,8 +119,12 @@ def of_compiled(compiled: Compiled, action: Action) -> Iterator[Note]:
             code=APPROVER,
             detail="who acts is not said (`agent`): it may have approved its own action",
         )
-    dropped = world.holding.chatter_delivered - world.holding.chatter
-    yield Note(code=CHATTER, detail=f"{dropped}")
+    yield of_chatter(world)
+
+
+def of_chatter(world: World) -> Note:
+    """How many of the records that are not held any more were declared inconsequential, and believed."""
+    return Note(code=CHATTER, detail=f"{world.holding.chatter_delivered - world.holding.chatter}")
 
 
 def _approved(rows: Iterable[Row], digest: str) -> bool:
