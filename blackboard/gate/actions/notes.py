@@ -110,10 +110,8 @@ def of_compiled(compiled: Compiled, action: Action) -> Iterator[Note]:
             fact = fact_held(world, position)
             stored = "no value" if fact.value is None else short(fact.value)
             given = short(normal(action.params[field]))
-            detail = (
-                f"{field} = {given} is the call's own word; stored is '{fact.id}' ({stored}, seq {fact.seq})"
-            )
-            yield Note(code=SHADOW, id=fact.id, detail=f"{detail}, which the rules do not read here")
+            instead = f"in place of the stored '{fact.id}' ({stored}, seq {fact.seq})"
+            yield Note(code=SHADOW, id=fact.id, detail=f"{field} = {given} of the call is read {instead}")
     if world.actor is None and compiled.approvals and _approved(compiled.rows, action.digest):
         yield Note(
             code=APPROVER,
