@@ -28,6 +28,10 @@ from blackboard.store import open_store
 __all__ = ["run_server", "serve"]
 
 BACKLOG: Final = 2048
+SWITCH_SECONDS: Final = 0.0001
+"""How long a thread that has something to do waits for the one that runs. The store's thread has, several
+times in each commit, and Python's own 5 ms are longer than a commit."""
+
 FORCED: Final = 2
 """The exit code of a server that was told twice to stop, and did not wait."""
 
@@ -43,6 +47,7 @@ def run_server(settings: Settings) -> int:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
+    sys.setswitchinterval(SWITCH_SECONDS)
     try:
         _check_binding(settings)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
