@@ -44,8 +44,8 @@ class Reason(_Part, frozen=True):
 
     `id` is the rule's record, the unevaluable record, or the key whose basis moved. `full` and `held` are the
     rule's truth on both sides, `held` None where the agent holds no live copy. `reread` are the records, and
-    `keys` the ledger keys, whose reading would lift it; `witness` blocked parameters in normal form
-    (precheck).
+    `keys` the ledger keys, whose reading would lift it. A precheck adds in `witness` parameters, in normal
+    form, with which a call of `tool` is blocked.
     """
 
     code: str
@@ -59,6 +59,7 @@ class Reason(_Part, frozen=True):
     missing: list[str] = []
     reread: list[str] = []
     keys: list[str] = []
+    tool: str | None = None
     witness: str | None = None
 
 

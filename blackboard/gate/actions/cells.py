@@ -1,0 +1,182 @@
+"""The cells of a field: finitely many sets of values, on each of which every comparison says the same.
+
+The cells of numbers are the constants that the field is compared with and the open spaces between them and
+beyond both ends; those of strings likewise, a prefix bounding a space at itself and where its strings end.
+Every other type is a cell, null, true, false and the missing value are one each. So one member of each
+cell stands for all values there are. Source: "Precheck" of the action gate's design.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from itertools import islice, pairwise
+from math import ceil, floor
+from typing import Any, Final, NamedTuple
+
+from blackboard.gate.actions.domain import ANY, Values
+from blackboard.gate.actions.residual import Compare
+from blackboard.records.atoms import ABSENT, TYPES
+
+Number = int | Decimal
+
+_EXACT: Final = Context(prec=10_000, Emax=MAX_EMAX, Emin=MIN_EMIN)
+"""Loses no digit of any number that can be written."""
+
+_LAST: Final = "\U0010ffff"
+_BEFORE_SURROGATES: Final = "\ud7ff"
+_BEHIND_SURROGATES: Final = "\ue000"
+
+
+class Point(NamedTuple):
+    """One value, or ABSENT."""
+
+    value: Any
+
+    def members(self, _most: int) -> Sequence[Any]:
+        """Distinct members: `most` of them, or all where there are fewer."""
+        return (self.value,)
+
+
+class Numbers(NamedTuple):
+    """What lies between two numbers, both left out; None: nothing bounds it there."""
+
+    low: Number | None
+    high: Number | None
+    whole: bool
+
+    def members(self, most: int) -> Sequence[Any]:
+        """Distinct members, as short as they come: `most` of them, or all where there are fewer."""
+        low, high = self.low, self.high
+        if low is None:
+            start = most if high is None else ceil(high)
+            return range(start - 1, start - 1 - most, -1)
+        whole = _multiples(low, high, 0, most)
+        if high is None or self.whole or len(whole) == most:
+            return whole
+        width = _EXACT.subtract(Decimal(high), Decimal(low))
+        places = max(0, -width.adjusted())
+        found: list[Number] = []
+        while len(found) < most:
+            found = _multiples(low, high, places, most)
+            places += 1
+        return found
+
+
+def _multiples(low: Number, high: Number | None, places: int, most: int) -> list[Number]:
+    """The first multiples of 10 to the -`places` that lie between the two."""
+    step = floor(_EXACT.scaleb(Decimal(low), places)) + 1
+    found: list[Number] = []
+    while len(found) < most:
+        number: Number = _EXACT.scaleb(Decimal(step), -places) if places else step
+        if high is not None and number >= high:
+            break
+        found.append(number)
+        step += 1
+    return found
+
+
+class Strings(NamedTuple):
+    """What lies between two strings in the order of code points, both left out; `high` None: no bound."""
+
+    low: str
+    high: str | None
+
+    def members(self, most: int) -> Sequence[Any]:
+        """Distinct members, readable ones first: `most` of them, or all where there are fewer."""
+        # Where a readable one lies beyond, the first strings behind `low` are those with NULs at its end.
+        readable = ("a", "-", *(str(number) for number in range(most - 2)))
+        endings = (*readable, *("\0" * length for length in range(1, most + 1)))
+        found = (self.low + ending for ending in endings)
+        return tuple(islice((one for one in found if self.high is None or one < self.high), most))
+
+
+class Arrays(NamedTuple):
+    """Every array."""
+
+    def members(self, most: int) -> Sequence[Any]:
+        """As many as asked for."""
+        return [[0] * length for length in range(most)]
+
+
+class Objects(NamedTuple):
+    """Every object."""
+
+    def members(self, most: int) -> Sequence[Any]:
+        """As many as asked for."""
+        return [{str(at): at for at in range(length)} for length in range(most)]
+
+
+Cell = Point | Numbers | Strings | Arrays | Objects
+
+MISSING: Final = Point(ABSENT)
+"""The call has no such parameter."""
+
+_SINGLE: Final = (Point(True), Point(False), Point(None), Arrays(), Objects())
+
+
+def cells(compares: Sequence[Compare], values: Values | None, *, optional: bool) -> Iterator[Cell]:
+    """The cells of a field that these comparisons read and that may have these values, none of them empty.
+
+    `values` None: the field cannot be given. `optional`: it can be left out, which comes last; what the
+    comparisons are about comes first.
+    """
+    if values is not None:
+        if values.choices is not None:
+            yield from map(Point, values.choices)
+        else:
+            for cell in _typed(compares, values):
+                if values is ANY or any(map(values.allows, cell.members(1))):
+                    yield cell
+    if optional or values is None:
+        yield MISSING
+
+
+def _typed(compares: Sequence[Compare], values: Values) -> Iterator[Cell]:
+    constants = [constant for compare in compares for constant in _constants(compare)]
+    numbers = sorted({one for one in constants if TYPES[type(one)] == "number"})
+    strings = sorted({one for one in constants if type(one) is str} | set(_ends(compares)))
+    about_numbers = _of_numbers(numbers, values)
+    if numbers:
+        yield from about_numbers
+    if strings:
+        yield from _of_strings(strings)
+    if not numbers:
+        yield from about_numbers
+    if not strings:
+        yield from _of_strings(strings)
+    yield from _SINGLE
+
+
+def _constants(compare: Compare) -> tuple[Any, ...]:
+    # The bool of `exists` is no value that the field is compared with; as one, it does no harm.
+    return compare.value if type(compare.value) is tuple else (compare.value,)
+
+
+def _of_numbers(constants: Iterable[Number], values: Values) -> Iterator[Cell]:
+    bounds = sorted({*constants, *(bound for _, bound in values.limits)})
+    if not bounds:
+        yield Numbers(None, None, values.whole)
+        return
+    yield Numbers(None, bounds[0], values.whole)
+    for low, high in pairwise([*bounds, None]):
+        assert low is not None
+        yield Point(low)
+        yield Numbers(low, high, values.whole)
+
+
+def _of_strings(bounds: Iterable[str]) -> Iterator[Cell]:
+    for low, high in pairwise([*sorted({"", *bounds}), None]):
+        assert low is not None
+        yield Point(low)
+        if high != low + "\0":  # nothing lies between a string and itself with a NUL behind it
+            yield Strings(low, high)
+
+
+def _ends(compares: Iterable[Compare]) -> Iterator[str]:
+    """Where the strings with one of the prefixes end: the first one behind them, where there is any."""
+    for compare in compares:
+        if compare.op == "prefix" and (start := compare.value.rstrip(_LAST)):
+            last = start[-1]
+            after = _BEHIND_SURROGATES if last == _BEFORE_SURROGATES else chr(ord(last) + 1)
+            yield start[:-1] + after

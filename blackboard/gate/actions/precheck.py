@@ -1,0 +1,224 @@
+"""The precheck: could any record that the holder lacks bind some call of these tools? No action is read.
+
+Never PASS where some call binds: where that cannot be found out, a rule "may bind". Every reason that can
+have one carries a witness, parameters with which the gate blocks.
+Source: "Precheck" of the action gate's design.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from blackboard.canonical import normal
+from blackboard.gate.actions import notes, reasons
+from blackboard.gate.actions.calls import MAY, Calls, May, Params, find_call
+from blackboard.gate.actions.compiling import Compiled, Row, compile_tool
+from blackboard.gate.actions.domain import Domain, Tool, read_tools
+from blackboard.gate.actions.formula import Formula, at_least, danger
+from blackboard.gate.actions.inputs import inputs, short, words_of
+from blackboard.gate.actions.judging import Unseen
+from blackboard.gate.actions.residual import CONSTANTS
+from blackboard.gate.actions.world import World
+from blackboard.records.digest import action_digest
+from blackboard.records.predicate import words
+from blackboard.records.truth import FALSE, NAMES, UNKNOWN
+from blackboard.records.verdict import Note, Reason, VerdictWord
+
+__all__ = ["MAY", "Domain", "Precheck", "Tool", "possible", "precheck", "read_tools"]
+
+CODE: Final = "may-bind-some-action"
+
+
+class Precheck(NamedTuple):
+    """What is so of every call: the verdict, the sorted reasons with their witnesses, the sorted notes."""
+
+    verdict: VerdictWord
+    reasons: tuple[Reason, ...]
+    notes: tuple[Note, ...]
+
+
+class Threat(NamedTuple):
+    """A row that is dangerous for some call of a tool: `call` are its params, or it may be so."""
+
+    compiled: Compiled
+    row: Row
+    call: Params | May
+
+
+def precheck(
+    world: World, tools: Sequence[Tool], *, unseen: Unseen = "block", allow_unevaluable: bool = False
+) -> Precheck:
+    """Return whether some call of one of the tools would be blocked, with one reason for each record.
+
+    The options are those of `judge`.
+    """
+    asked = [(calls, compile_tool(world, calls.tool.name)) for calls in _callable(tools)]
+    every = _threats(asked)
+    threats = every if unseen == "block" else _threats(asked, unseen)
+    blocking = {threat.row.id for threat in threats}
+    found = _because(threats)
+    if asked and not allow_unevaluable:
+        found += _unevaluable(*asked[0])
+    told = [
+        *map(notes.of_unseen, _because([threat for threat in every if threat.row.id not in blocking])),
+        *_notes(world, [compiled for _, compiled in asked], blind=allow_unevaluable),
+    ]
+    return Precheck(
+        "BLOCK" if found else "PASS",
+        tuple(sorted(found, key=lambda reason: (reason.code, reason.id))),
+        tuple(sorted(told, key=notes.order)),
+    )
+
+
+def possible(row: Row, calls: Calls, unseen: Unseen = "block") -> Params | May | None:
+    """Return params for which the gate blocks because of this row, None where there are none.
+
+    `MAY`: there may be some. That is so beyond the cap of what is tried, and where the holder counts an
+    approval that does not count any more: it is for the one action that has its digest.
+    """
+    if row.alike:
+        return None
+    counting = None if unseen == "block" or row.dropped else row.dropped_for
+    found = find_call(calls, _danger(row), never=row.full_approved, only=counting)
+    lost = row.held_approved - row.full_approved
+    if lost and (found is None or found is MAY):
+        # For those actions the holder takes the rule for FALSE.
+        only = lost if counting is None else lost & counting
+        found = find_call(calls, at_least(row.full, UNKNOWN), only=only) or found
+    return found
+
+
+def _danger(row: Row) -> Formula:
+    """When the row is dangerous, approvals apart: never where both sides are one, however large it is."""
+    if row.full is row.held:
+        return False
+    held = CONSTANTS[FALSE] if row.held is None else row.held
+    return danger(row.full, held, restrictive=row.restrictive)
+
+
+# ---- over all tools
+
+
+def _callable(tools: Sequence[Tool]) -> Iterator[Calls]:
+    """The tools of which there is a call at all, by name."""
+    for tool in sorted(tools, key=lambda tool: tool.name):
+        calls = Calls(tool)
+        if not calls.none:
+            yield calls
+
+
+def _threats(asked: Sequence[tuple[Calls, Compiled]], unseen: Unseen = "block") -> list[Threat]:
+    return [
+        Threat(compiled, row, found)
+        for calls, compiled in asked
+        for row in compiled.rows
+        if (found := possible(row, calls, unseen)) is not None
+    ]
+
+
+def _notes(world: World, compiled: Sequence[Compiled], *, blind: bool) -> Iterator[Note]:
+    for one in compiled[:1]:  # whichever the tool, these are the same
+        yield from notes.of_unevaluable(one, blind=blind)
+    if world.actor is None and any(one.approvals for one in compiled):
+        yield Note(
+            code=notes.APPROVER, detail="who acts is not said (`agent`): it may have approved its own actions"
+        )
+    dropped = world.holding.chatter_delivered - world.holding.chatter
+    yield Note(code=notes.CHATTER, detail=f"{dropped}")
+
+
+# ---- reasons
+
+
+def _unevaluable(calls: Calls, compiled: Compiled) -> list[Reason]:
+    """The reasons that lost records cannot be evaluated: they block every call, so the least will do."""
+    witness, tool = normal(calls.required), calls.tool.name
+    found = [reasons.unevaluable(compiled, position) for position in compiled.dropped_unevaluable]
+    return [replace(reason, witness=witness, tool=tool) for reason in found]
+
+
+def _because(threats: Sequence[Threat]) -> list[Reason]:
+    """One reason for each rule, with a witness from the first tool that has one."""
+    of_rule: dict[str, list[Threat]] = {}
+    for threat in threats:
+        of_rule.setdefault(threat.row.id, []).append(threat)
+    return [_reason(found) for found in of_rule.values()]
+
+
+def _reason(found: Sequence[Threat]) -> Reason:
+    threat = next((threat for threat in found if threat.call is not MAY), found[0])
+    compiled, row, call = threat
+    items = compiled.world.records.items
+    missing = _missing(threat)
+    # One copy of a rule is enough, where none that is in force is held.
+    again = missing if _lives(row) else sorted({*missing} - {*row.full_copies} | {row.full_copies[-1]})
+    subject = _subject(compiled, row, _tools(found))
+    reason = Reason(
+        code=CODE,
+        id=row.id,
+        detail=f"{subject}; it may bind some call: {_doubt(row)}",
+        effect=row.effect,
+        predicate=words(row.rule.predicate),
+        missing=[items[position].id for position in missing],
+        reread=[items[position].id for position in again],
+        keys=list(row.missing_keys),
+        tool=compiled.tool,
+    )
+    if isinstance(call, May):
+        return reason
+    digest = _digest(threat)
+    full, held = row.truths(call, digest)
+    read, witness = inputs(compiled.world, row, call), normal(call)
+    told = f"{reasons.sides((row, full, held), digest)}; {words_of(read, compiled.world, call)}"
+    return replace(
+        reason,
+        detail=f"{subject}; some call would be blocked, for one {short(witness)}: {told}",
+        full=NAMES[full],
+        held=None if row.held is None else NAMES[held],
+        inputs=read,
+        witness=witness,
+    )
+
+
+def _subject(compiled: Compiled, row: Row, tools: str) -> str:
+    policy = f"policy '{row.id}' ({row.effect})"
+    if row.held is not None:
+        return f"held {policy} covers {tools}, and not all that it rests on is held as it stands"
+    delivered = any(map(compiled.world.holding.delivered, row.full_copies))
+    return f"{policy} {'is not held any more' if delivered else 'was never delivered'} and covers {tools}"
+
+
+def _tools(found: Sequence[Threat]) -> str:
+    more = len(found) - 1
+    return f"{found[0].compiled.tool}{f' and {more} more of the tools' if more else ''}"
+
+
+def _doubt(row: Row) -> str:
+    """Why no call can be shown."""
+    if row.held_approved - row.full_approved:
+        return (
+            "an approval that the agent counts is none any more, and of its action no more than a digest is known"
+        )
+    return "there is more to try than the cap allows"
+
+
+def _lives(row: Row) -> bool:
+    """Whether a copy in force is held, or there is none."""
+    return not row.full_copies or not set(row.full_copies).isdisjoint(row.held_copies)
+
+
+def _digest(threat: Threat) -> str:
+    row, call = threat.row, threat.call
+    if isinstance(call, May) or not (row.full_approved or row.held_approved):
+        return ""
+    return action_digest(threat.compiled.tool, call)
+
+
+def _missing(threat: Threat) -> list[int]:
+    """The records that the rule rests on and the holder lacks, as far as the call is known."""
+    row = threat.row
+    lost = row.missing_for if threat.call is MAY else {_digest(threat)} & row.missing_for.keys()
+    return sorted({*row.missing, *(position for digest in lost for position in row.missing_for[digest])})
