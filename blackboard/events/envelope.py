@@ -141,6 +141,7 @@ def _plain_keys(body: BoardRead) -> bool:
     return (
         all(key.isascii() and key.isprintable() for key in body.keys)
         and not body.proposals
+        and not body.records
         and body.range is None
     )
 

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from blackboard.events.policy import Effect, Policy
+from blackboard.records.verdict import Answer, Note, Reason, VerdictWord
 
 Cause = Literal["summary", "truncation", "eviction", "clear", "unknown"]
 Notify = Literal["in-band", "impossible"]
@@ -155,10 +156,10 @@ class KeyRange(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown
 
 
 class BoardRead(Body, frozen=True):
-    """What was served: single keys with their revisions (absent = 0), or a range as of `head`.
+    """What was served: single keys with their revisions (absent = 0), a range as of `head`, or records.
 
-    `page` is 1 for the first page of a full read and counts on, None for a read by keys; `served` is the
-    number of entries that a page held.
+    `page` is 1 for the first page of a full read and counts on, None for a read by keys or ids; `served` is
+    the number of entries that a page of a range held. `records` are ids, in the order of the records.
     """
 
     KIND = "board.read"
@@ -267,6 +268,56 @@ class SignalRaised(Body, frozen=True):
     key: str | None = None
 
 
+class RecordAdded(Body, frozen=True):
+    """One typed record: canonical JSON of all its members but the seq, which is the event's.
+
+    The board filled in the id `record:<seq>` where its author named none, and the approver.
+    """
+
+    KIND = "record.added"
+    record: msgspec.Raw
+
+
+class ActionChecked(Body, frozen=True):
+    """A verdict of the action gate, with all that it takes to judge again on the log up to `head`.
+
+    Who acts is the event's actor; `params` are canonical JSON. `records` are the ids of those that decide:
+    the ones that the reasons name, and those of the answer `policy`. `digest` is that of the whole verdict
+    (`canonical.digest` in hex): two that agree were judged alike.
+    """
+
+    KIND = "action.checked"
+    tool: str
+    params: msgspec.Raw
+    verdict: VerdictWord
+    head: int
+    policy: Answer
+    digest: str
+    basis: dict[str, int] | None = None
+    allow_unevaluable: bool = False
+    reasons: list[Reason] = []
+    notes: list[Note] = []
+    records: list[str] = []
+
+
+class CertificateIssued(Body, frozen=True):
+    """A certificate; its id is `certificate:<seq>`, `digest` that of the whole document.
+
+    It speaks of the log up to `as_of`, of this version of the agent's view and this clock of the tool: while
+    these stand and the head is below `valid_until_seq` (None: for ever), it is valid.
+    """
+
+    KIND = "certificate.issued"
+    agent: str
+    tool: str
+    as_of: int
+    view: int
+    clock: int
+    digest: str
+    language: int
+    valid_until_seq: int | None = None
+
+
 class Opaque(Body, frozen=True):
     """An event whose (kind, version) this release does not know: chained, counted, not folded."""
 
@@ -292,6 +343,9 @@ EventBody = (
     | ProposalRefused
     | TurnEnded
     | SignalRaised
+    | RecordAdded
+    | ActionChecked
+    | CertificateIssued
 )
 """The closed union: the fold in `projections` matches it exhaustively."""
 
@@ -300,5 +354,8 @@ KINDS: dict[tuple[str, int], type[EventBody]] = {
 }
 """Body class by (kind, version): the newest version of every kind."""
 
-FORMAT = 1
-"""The newest board format that this release reads and writes."""
+FORMAT = 2
+"""The newest board format that this release reads and writes. Format 2 added records and verdicts."""
+
+WITH_RECORDS = 2
+"""The first format whose boards hold records, verdicts and certificates."""

@@ -6,7 +6,7 @@ resource (board, agent, proposal) comes from the path, so those members are excl
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -81,13 +81,15 @@ class WriteBatch(Message, frozen=True):
 
 
 class Read(Message, frozen=True):
-    """A recorded read: of `keys`, or of `all` page by page (`cursor` from the page before).
+    """A recorded read: of `keys`, of `all` page by page (`cursor` from the page before), or of `records`.
 
-    `limit` bounds a page of a full read (default and most 1000).
+    Records are read by their ids, or "all" of them page by page. `limit` bounds a page (default and most
+    1000).
     """
 
     keys: list[str] | None = None
     all: bool = False
+    records: list[str] | Literal["all"] | None = None
     cursor: str | None = None
     limit: int | None = None
     turn: Count | None = None
@@ -161,6 +163,38 @@ class RefuseProposal(Message, frozen=True):
     turn: Count | None = None
 
 
+class AddRecord(Message, frozen=True):
+    """Add one record: a policy, a fact, an approval, chatter, or one of a kind that boards only keep.
+
+    It is written down without `seq`; without an `id` it becomes `record:<seq>`. The approver of an approval
+    is who adds it.
+    """
+
+    record: dict[str, Any]
+    turn: Count | None = None
+
+
+class Check(Message, frozen=True):
+    """May this agent, holding what it still holds, call `tool` with `params`?
+
+    `basis` names what the decision rests on: `{key: revision}`. `allow_unevaluable` lets records pass that
+    were dropped and that nobody can evaluate; the log keeps who chose that.
+    """
+
+    tool: str
+    params: dict[str, Any] = {}
+    basis: dict[str, int] | None = None
+    allow_unevaluable: bool = False
+    turn: Count | None = None
+
+
+class IssueCertificate(Message, frozen=True):
+    """Certify for every call of `tool` what a check would say, as long as nothing that bears on it changes."""
+
+    tool: str
+    turn: Count | None = None
+
+
 Command = (
     OpenBoard
     | SetPolicy
@@ -177,6 +211,9 @@ Command = (
     | ReadProposals
     | AcceptProposal
     | RefuseProposal
+    | AddRecord
+    | Check
+    | IssueCertificate
 )
 """Everything that may append events: `gate.decide` matches it exhaustively."""
 
@@ -220,6 +257,29 @@ class GetAgent(Message, frozen=True):
     at: Count | None = None
 
 
+class CertificateValid(Message, frozen=True):
+    """Whether a certificate (`certificate:<seq>`) still speaks for what its agent holds."""
+
+    certificate: str
+
+
+class Keep(Message, frozen=True):
+    """What an agent must keep in a compaction, so that no reachable call of `tools` becomes a danger.
+
+    `kept` are the record ids that are to be kept anyway: the answer closes them. None: as little as is
+    enough. A tool is a name, or `{"name", "input_schema"}` as catalogs list it. `agent` is whose view it is
+    about; an agent asks about its own.
+    """
+
+    tools: list[str | dict[str, Any]]
+    kept: list[str] | None = None
+    agent: str | None = None
+
+
+class GetSigningKey(Message, frozen=True):
+    """The public key with which certificates are verified."""
+
+
 class Follow(Message, frozen=True):
     """The log from `after` on, then live."""
 
@@ -247,4 +307,14 @@ class RevokeToken(Message, frozen=True):
 
 
 TokenCommand = CreateToken | ListTokens | RevokeToken
-Query = ListBoards | GetBoard | GetEvents | GetLedger | GetAgents | GetAgent
+Query = (
+    ListBoards
+    | GetBoard
+    | GetEvents
+    | GetLedger
+    | GetAgents
+    | GetAgent
+    | CertificateValid
+    | Keep
+    | GetSigningKey
+)

@@ -27,6 +27,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     identifier_bytes: int = 128
     kept_records: int = 10_000
     agents_named: int = 256
+    record_bytes: int = 64 * 1024
+    tools_per_keep: int = 256
 
 
 DEFAULT_LIMITS = Limits()

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
+from blackboard.messages import verdicts
 from blackboard.messages.principal import Role
 
 Method = Literal["GET", "POST", "PUT", "DELETE"]
@@ -112,7 +113,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/v1/boards/{board}/format",
         roles=OPERATOR,
         summary="Raise the board's format once every server can read the new one.",
-        example={"format": 1},
+        example={"format": 2},
         appends=True,
     ),
     Operation(
@@ -144,7 +145,7 @@ OPERATIONS: tuple[Operation, ...] = (
         method="POST",
         path="/v1/boards/{board}/reads",
         roles=AGENT,
-        summary="Read keys, or everything page by page; the read is recorded.",
+        summary="Read keys, records, or everything page by page; the read is recorded.",
         example={"keys": ["task/A", "task/B"]},
     ),
     Operation(
@@ -235,6 +236,75 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Refuse a proposal, with a reason.",
         example={"reason": "nobody has answered yet"},
         appends=True,
+    ),
+    Operation(
+        name="add_record",
+        message=ask.AddRecord,
+        reply=verdicts.RecordReply,
+        method="POST",
+        path="/v1/boards/{board}/records",
+        roles=("agent", "operator"),
+        summary="Add a policy, fact, approval or chatter; who may add what stands in the grants.",
+        example={
+            "record": {
+                "kind": "policy",
+                "scope": "refunds.create",
+                "predicate": {"field": "amount", "op": "gt", "value": 5000},
+                "effect": "deny",
+            }
+        },
+        appends=True,
+    ),
+    Operation(
+        name="check",
+        message=ask.Check,
+        reply=verdicts.CheckReply,
+        method="POST",
+        path="/v1/boards/{board}/checks",
+        roles=AGENT,
+        summary="Check an action: does a record that the agent lacks bind it? The verdict is recorded.",
+        example={"tool": "refunds.create", "params": {"amount": 8400}},
+    ),
+    Operation(
+        name="certificate",
+        message=ask.IssueCertificate,
+        reply=verdicts.CertificateReply,
+        method="POST",
+        path="/v1/boards/{board}/certificates",
+        roles=AGENT,
+        summary="Certify for every call of a tool what a check would say; signed, checked offline.",
+        example={"tool": "refunds.create"},
+        appends=True,
+    ),
+    Operation(
+        name="certificate_valid",
+        message=ask.CertificateValid,
+        reply=verdicts.CertificateValidReply,
+        method="GET",
+        path="/v1/boards/{board}/certificates/{certificate}/valid",
+        roles=ANY,
+        summary="Whether a certificate still speaks for what its agent holds.",
+        example={},
+    ),
+    Operation(
+        name="keep",
+        message=ask.Keep,
+        reply=verdicts.KeepReply,
+        method="POST",
+        path="/v1/boards/{board}/keep",
+        roles=ANY,
+        summary="What to keep in a compaction, so that these tools stay safe; nothing is recorded.",
+        example={"tools": ["refunds.create"], "kept": ["record:7"]},
+    ),
+    Operation(
+        name="signing_key",
+        message=ask.GetSigningKey,
+        reply=verdicts.SigningKeyReply,
+        method="GET",
+        path="/v1/signing-key",
+        roles=ANY,
+        summary="The public key with which this server's certificates are verified.",
+        example={},
     ),
     Operation(
         name="events",

@@ -6,6 +6,7 @@ Everything that it refuses is `Malformed` or `TooLarge`, names member and limit,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, assert_never
 
@@ -18,6 +19,9 @@ from blackboard.events.policy import PolicyPatch
 from blackboard.messages import commands as ask
 from blackboard.messages.limits import DEFAULT_LIMITS, MAX_INTEGER, Limits
 from blackboard.messages.operations import BY_MESSAGE
+from blackboard.records import AnyRecord, Approval, read_record
+from blackboard.records.faults import read_name
+from blackboard.records.scope import read_tool
 
 _quoted = msgspec.json.Encoder().encode
 """A checked identifier as JSON: it holds nothing that RFC 8785 would write differently."""
@@ -40,11 +44,18 @@ class PreparedWrite(Struct, frozen=True, gc=False):
 
 
 class Prepared(Struct, frozen=True, gc=False):
-    """A command with its canonical bytes (`seen` is no part of them) and its writes."""
+    """A command with its canonical bytes (`seen` is no part of them) and its writes.
+
+    `record` is the record of a command that adds one, its id, seq and approver still to be filled in;
+    `params` are the parameters of an action, and `raw` their canonical bytes.
+    """
 
     command: ask.Command
     canonical: bytes
     writes: tuple[PreparedWrite, ...] = ()
+    record: AnyRecord | None = None
+    params: dict[str, Any] | None = None
+    raw: bytes = b""
 
 
 def prepare(command: ask.Command, *, agent: str | None, limits: Limits = DEFAULT_LIMITS) -> Prepared:
@@ -74,6 +85,12 @@ def prepare(command: ask.Command, *, agent: str | None, limits: Limits = DEFAULT
             _check_policy(policy, limits)
         case ask.RefuseProposal(reason=reason):
             _check_text(reason, "/reason", limits)
+        case ask.AddRecord():
+            return _prepare_record(command, name, limits)
+        case ask.Check():
+            return _prepare_check(command, name, limits)
+        case ask.IssueCertificate(tool=tool):
+            read_tool(tool, ("tool",))
         case ask.RaiseFormat() | ask.EndTurn() | ask.ReadProposals() | ask.AcceptProposal():
             pass
         case _:
@@ -137,7 +154,7 @@ def _prepare_write(write: ask.Write, index: int, agent: str, limits: Limits) -> 
     raw = _encode_value(write, index, limits)
     confidence = b"" if write.confidence is None else _encode_confidence(write.confidence, index)
     if write.basis is not None:
-        _check_basis(write.basis, index, limits)
+        _check_basis(write.basis, f"/writes/{index}/basis", limits)
     payload = canonical.payload_hash(agent, key, number, raw, write.deleted, confidence or None).hex()
     if write.payload_hash is not None and write.payload_hash.lower() != payload:
         raise PayloadMismatch(
@@ -170,6 +187,61 @@ def _prepare_write(write: ask.Write, index: int, agent: str, limits: Limits) -> 
     )
 
 
+def _prepare_record(command: ask.AddRecord, name: str, limits: Limits) -> Prepared:
+    members = command.record
+    # Record, predicate and its parts: what is left of the depth that a command may have.
+    raw = canonical.encode(members, depth=limits.json_depth - 1, member="/record")
+    if len(raw) > limits.record_bytes:
+        raise TooLarge(
+            f"the record has {len(raw)} bytes; at most {limits.record_bytes} are stored",
+            member="/record",
+            limit=limits.record_bytes,
+        )
+    if "seq" in members:
+        raise Malformed(
+            "the seq of a record is that of its event: leave it out",
+            member="/record/seq",
+            value=members["seq"],
+        )
+    if "id" in members:
+        _check_record_id(members["id"], limits)
+    given = canonical.parse_exact(raw)
+    known = {"id": _UNNAMED, "seq": 0} | (
+        {"approver": _UNNAMED} if given.get("kind") == Approval.KIND else {}
+    )
+    record = read_record(known | given, ("record",))
+    return Prepared(command, _command_bytes(name, canonical.encode(command)), record=record)
+
+
+_UNNAMED = "-"
+"""What the board fills in where the author leaves it out."""
+
+_RESERVED = re.compile("(?:record|entry|proposal|certificate|check):[0-9]+")
+
+
+def _check_record_id(name: object, limits: Limits) -> None:
+    if not isinstance(name, str):
+        raise Malformed("an id is a string", member="/record/id", value=name)
+    _check_name(name, "/record/id", limits)
+    if _RESERVED.fullmatch(name):
+        raise Malformed(
+            f"the id {name!r} is one that the board gives; name the record otherwise, or leave the id out",
+            member="/record/id",
+            value=name,
+        )
+
+
+def _prepare_check(command: ask.Check, name: str, limits: Limits) -> Prepared:
+    read_tool(command.tool, ("tool",))
+    raw = canonical.encode(command.params, depth=limits.json_depth - 1, member="/params")
+    params = canonical.parse_exact(raw)
+    for param in params:
+        read_name(param, ("params", param))
+    if command.basis is not None:
+        _check_basis(command.basis, "/basis", limits)
+    return Prepared(command, _command_bytes(name, canonical.encode(command)), params=params, raw=raw)
+
+
 def _encode_value(write: ask.Write, index: int, limits: Limits) -> bytes:
     member = f"/writes/{index}/value"
     if write.deleted and write.value is not None:
@@ -197,8 +269,7 @@ def _encode_confidence(confidence: float, index: int) -> bytes:
     return canonical.encode(confidence)
 
 
-def _check_basis(basis: dict[str, int], index: int, limits: Limits) -> None:
-    member = f"/writes/{index}/basis"
+def _check_basis(basis: dict[str, int], member: str, limits: Limits) -> None:
     if len(basis) > limits.reads_per_command:
         raise TooLarge(
             f"a basis of {len(basis)} keys; at most {limits.reads_per_command}",
@@ -217,13 +288,19 @@ def _check_basis(basis: dict[str, int], index: int, limits: Limits) -> None:
 
 
 def _check_read(command: ask.Read, limits: Limits) -> None:
-    if command.all == (command.keys is not None):
-        raise Malformed('name either "keys" or "all": true, not both and not neither', member="/keys")
-    if command.keys is None:
+    if command.all + (command.keys is not None) + (command.records is not None) != 1:
+        raise Malformed(
+            'name one of "keys", "all": true and "records": one, and no more than one', member="/keys"
+        )
+    if command.all or command.records == "all":
         _check_page(command, limits)
         return
     if command.cursor is not None or command.limit is not None:
-        raise Malformed('"cursor" and "limit" go with "all": true', member="/cursor")
+        raise Malformed('"cursor" and "limit" go with "all": true and "records": "all"', member="/cursor")
+    if command.keys is None:
+        _check_count(command.records or [], "/records", limits.reads_per_command, least=1)
+        _check_names(command.records or [], "/records", limits)
+        return
     _check_count(command.keys, "/keys", limits.reads_per_command, least=1)
     for index, key in enumerate(command.keys):
         canonical.check_identifier(key, member=f"/keys/{index}", max_bytes=limits.key_bytes)

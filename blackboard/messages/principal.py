@@ -7,15 +7,19 @@ from typing import Literal
 
 from msgspec import Struct
 
+from blackboard.records.kinds import AnyRecord, Fact, Unevaluable
+
 Role = Literal["agent", "auditor", "operator"]
 
 
 class Grants(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
     """What a credential may do beyond its role. Everything defaults to the narrow side.
 
-    `writes`: shell-style patterns of the keys that may be written (None: all); `prefix`: the keys that
-    bound this agent's full re-read; `report_peers`: may report another agent's compaction; `records`:
-    record kinds that may be added (`chatter`, `policy`, `approval`, `opaque`, `fact:<pattern>`).
+    `writes`: shell-style patterns of the keys that may be written (None: all but those that policies read
+    from the ledger); `prefix`: the keys that bound this agent's full re-read; `report_peers`: may report
+    another agent's compaction; `records`: what records may be added (`chatter`, `policy`, `approval`,
+    `fact:<pattern of fields>`, and `opaque`: kinds that this release does not know). Operators add every
+    kind.
     """
 
     writes: list[str] | None = None
@@ -25,7 +29,39 @@ class Grants(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 
     def may_write(self, key: str) -> bool:
         """Whether the key is within the write grant."""
-        return self.writes is None or any(fnmatchcase(key, pattern) for pattern in self.writes)
+        return self.writes is None or self.names(key)
+
+    def names(self, key: str) -> bool:
+        """Whether a pattern of the write grant covers the key: what policies read needs that."""
+        return any(fnmatchcase(key, pattern) for pattern in self.writes or ())
+
+    def may_add(self, record: AnyRecord) -> bool:
+        """Whether records of this kind (of a fact: of this field) may be added."""
+        match record:
+            case Fact(field=field):
+                given = (grant.removeprefix(_FACT) for grant in self.records if grant.startswith(_FACT))
+                return any(fnmatchcase(field, pattern) for pattern in given)
+            case Unevaluable():
+                return OPAQUE in self.records
+            case _:
+                return record.KIND in self.records
+
+    @staticmethod
+    def wanted(record: AnyRecord) -> str:
+        """The grant that this record takes, as `records` names it."""
+        match record:
+            case Fact(field=field):
+                return _FACT + field
+            case Unevaluable():
+                return OPAQUE
+            case _:
+                return record.KIND
+
+
+OPAQUE = "opaque"
+"""The grant for records of a kind or version that this release does not know."""
+
+_FACT = "fact:"
 
 
 class Principal(Struct, frozen=True, kw_only=True):

@@ -141,14 +141,20 @@ class EntryReply(Reply, frozen=True):
 
 
 class ReadReply(Reply, frozen=True):
-    """What was served. `cursor` asks for the next page of a full read; None: that was all."""
+    """What was served. `cursor` asks for the next page of a full read; None: that was all.
+
+    `records` are written down as they are, each with its seq; `unknown_records` are ids that no record has.
+    """
 
     entries: list[Entry] = []
     cursor: str | None = None
+    records: list[Any] = []
+    unknown_records: list[str] = []
 
 
 class CompactReply(Outcome, frozen=True):
-    """`unknown_kept` are record ids that were claimed as kept but never delivered.
+    """`unknown_kept` are record ids that were claimed as kept but never delivered, `lost_kept` those that
+    were delivered and that an earlier compaction took: only reading them brings them back.
 
     `mode` is the board's mode where this report changed it.
     """
@@ -156,6 +162,7 @@ class CompactReply(Outcome, frozen=True):
     agents: list[str] = []
     base_seq: int = 0
     unknown_kept: list[str] = []
+    lost_kept: list[str] = []
     mode: Mode | None = None
 
 
