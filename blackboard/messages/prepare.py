@@ -58,7 +58,9 @@ class Prepared(Struct, frozen=True, gc=False):
     raw: bytes = b""
 
 
-def prepare(command: ask.Command, *, agent: str | None, limits: Limits = DEFAULT_LIMITS) -> Prepared:
+def prepare(  # noqa: C901, PLR0912 - a closed union
+    command: ask.Command, *, agent: str | None, limits: Limits = DEFAULT_LIMITS
+) -> Prepared:
     """Check and encode `command` as sent by `agent` (None: not an agent).
 
     Raises `Malformed` or `TooLarge`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from blackboard.messages.replies import Outcome, Reply
 from blackboard.records.verdict import Answer, Note, Reason, VerdictWord
@@ -28,9 +28,9 @@ class CheckReply(Reply, frozen=True):
     policy: Answer
     id: str = ""
     tool: str = ""
-    reasons: list[Reason] = []
-    notes: list[Note] = []
-    records: list[str] = []
+    reasons: list[Reason] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    records: list[str] = field(default_factory=list)
     judged_at: int = 0
     digest: str = ""
 
@@ -45,7 +45,7 @@ class CertificateReply(Outcome, frozen=True):
     id: str = ""
     certificate: dict[str, Any] | None = None
     digest: str = ""
-    ended: list[str] = []
+    ended: list[str] = field(default_factory=list)
 
 
 class CertificateValidReply(Struct, frozen=True, kw_only=True):
