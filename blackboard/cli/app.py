@@ -55,6 +55,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("agents", "agents", "Show every agent's standing and counts."),
         Row("show", "agents", "Show one agent's standing, view and baselines."),
     ),
+    "Files of records": (Row("gate", "gate", "Judge actions on files of records: PASS, BLOCK or ERROR."),),
     "Keeping": (
         Row("token", "token", "Create, list and revoke tokens."),
         Row("db", "db", "Upgrade, downgrade and check a database."),
@@ -67,6 +68,7 @@ EPILOG = """\b
 Exit codes:
   0 done   2 usage or unexpected failure   3 rejected   4 not allowed
   5 integrity failure   6 unavailable   130 interrupted
+  gate alone: 0 PASS   1 BLOCK   2 ERROR
 
 Data goes to stdout, everything else to stderr. Settings come from flags, then BLACKBOARD_* variables, then
 blackboard.toml, then defaults."""
@@ -143,7 +145,7 @@ def run(argv: Sequence[str]) -> int:
     except (KeyboardInterrupt, EOFError, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        _drop_stdout()
+        drop_stdout()
         return BROKEN_PIPE
     except Exception as error:  # noqa: BLE001 - the last resort: a failure is told, never a traceback
         from blackboard.cli import failures
@@ -167,8 +169,8 @@ def _complete(instruction: str) -> int:
     return shell_complete(root, {}, PROG, COMPLETE, instruction)
 
 
-def _drop_stdout() -> None:
-    # What is still buffered would raise again while the interpreter shuts down.
+def drop_stdout() -> None:
+    """Let go of what stdout still holds: it would raise again while the interpreter shuts down."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)
