@@ -199,9 +199,7 @@ def _tools(found: Sequence[Threat]) -> str:
 def _doubt(row: Row) -> str:
     """Why no call can be shown."""
     if row.held_approved - row.full_approved:
-        return (
-            "an approval that the agent counts is none any more, and of its action no more than a digest is known"
-        )
+        return "an approval that the agent counts is none any more; its action is known by its digest only"
     return "there is more to try than the cap allows"
 
 
