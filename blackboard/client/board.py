@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from typing import Any, cast
 
+from msgspec import to_builtins
+
 from blackboard.client.context import merge_pages
+from blackboard.client.guard import Guard
 from blackboard.client.session import Session
 from blackboard.errors import Malformed
 from blackboard.events.kinds import Cause, Mode, Notify
@@ -37,6 +40,15 @@ from blackboard.messages.replies import (
     TokenReply,
     TokensReply,
 )
+from blackboard.messages.verdicts import (
+    CertificateReply,
+    CertificateValidReply,
+    CheckReply,
+    KeepReply,
+    RecordReply,
+    SigningKeyReply,
+)
+from blackboard.records.drafts import Draft
 
 __all__ = ["Board"]
 
@@ -62,14 +74,7 @@ class Board(Session):
 
         The pages come back as one reply; what any of them told is in it.
         """
-        pages: list[ReadReply] = []
-        cursor: str | None = None
-        while not pages or cursor is not None:
-            pages.append(await self._send("read", ask.Read(all=True, cursor=cursor, turn=turn), ReadReply))
-            cursor = pages[-1].cursor
-        merged = merge_pages(pages)
-        self._context.take(merged)
-        return merged
+        return await self._read_pages(lambda cursor: ask.Read(all=True, cursor=cursor, turn=turn))
 
     async def write(
         self,
@@ -201,6 +206,91 @@ class Board(Session):
         """Refuse a proposal, with a reason."""
         message = ask.RefuseProposal(proposal=proposal, reason=reason, turn=turn)
         return await self._send("refuse", message, Done, idempotency_key)
+
+    async def add_record(
+        self,
+        record: Draft | Mapping[str, Any],
+        *,
+        turn: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> RecordReply:
+        """Add a policy, fact, approval or chatter; `id` is what it is called from now on.
+
+        `record` is one of `blackboard.Policy`, `Fact`, `Approval`, `Chatter`, or a mapping with the same
+        members and a `kind`. Raises `NotAllowed` without the grant for its kind.
+        """
+        message = ask.AddRecord(record=_record(record), turn=turn)
+        return await self._send("add_record", message, RecordReply, idempotency_key)
+
+    async def read_records(self, ids: Iterable[str] | None = None, *, turn: int | None = None) -> ReadReply:
+        """Read records, all of them (page by page) or those named; the agent holds them then.
+
+        `unknown_records` are ids that no record has.
+        """
+        if ids is not None:
+            return await self._send("read", ask.Read(records=_listed(ids), turn=turn), ReadReply)
+        return await self._read_pages(lambda cursor: ask.Read(records="all", cursor=cursor, turn=turn))
+
+    async def check(
+        self,
+        tool: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        basis: Mapping[str, int] | None = None,
+        allow_unevaluable: bool = False,
+        turn: int | None = None,
+    ) -> CheckReply:
+        """Ask whether something that this agent lacks binds a call of `tool`; the verdict is recorded.
+
+        BLOCK is an answer, not an error. PASS is no permission: `policy` says what the rules say.
+        """
+        message = ask.Check(
+            tool=tool,
+            params=_mapping(params),
+            basis=_basis(basis),
+            allow_unevaluable=allow_unevaluable,
+            turn=turn,
+        )
+        return await self._send("check", message, CheckReply)
+
+    def guard(self, tool: str, *, allow_unevaluable: bool = False) -> Guard:
+        """Guard calls of `tool`: what `guard` gives, called with `fn` and params, runs it only if it may."""
+        return Guard(self, tool, allow_unevaluable=allow_unevaluable)
+
+    async def certificate(
+        self, tool: str, *, turn: int | None = None, idempotency_key: str | None = None
+    ) -> CertificateReply:
+        """A signed certificate of what `check` would say of every call of `tool`, for use without a board.
+
+        See `blackboard.verify_certificate`; `signing_key` is what it verifies with.
+        """
+        message = ask.IssueCertificate(tool=tool, turn=turn)
+        return await self._send("certificate", message, CertificateReply, idempotency_key)
+
+    async def certificate_valid(self, certificate: str) -> CertificateValidReply:
+        """Whether a certificate, named by its id, still speaks for what its agent holds."""
+        message = ask.CertificateValid(certificate=certificate)
+        return await self._send("certificate_valid", message, CertificateValidReply)
+
+    async def signing_key(self) -> SigningKeyReply:
+        """The public key with which certificates are verified."""
+        return await self._send("signing_key", ask.GetSigningKey(), SigningKeyReply)
+
+    async def must_keep(
+        self, tools: Iterable[str | Mapping[str, Any]], *, agent: str | None = None
+    ) -> KeepReply:
+        """The fewest records that a compaction must keep, so that no call of `tools` is in danger after it.
+
+        A tool is a name, or a mapping with `name` and `input_schema`. `agent` is for operators and auditors.
+        """
+        return await self._send("keep", ask.Keep(tools=_tools(tools), agent=agent), KeepReply)
+
+    async def repair(
+        self, kept: Iterable[str], tools: Iterable[str | Mapping[str, Any]], *, agent: str | None = None
+    ) -> KeepReply:
+        """`kept`, and what must be kept beside it, so that no call of `tools` is in danger afterwards."""
+        message = ask.Keep(tools=_tools(tools), kept=_listed(kept), agent=agent)
+        return await self._send("keep", message, KeepReply)
 
     async def follow(self, after: int = 0) -> AsyncGenerator[EventView, None]:
         """Every event after `after`, then live. Resumes by itself; nothing is skipped or told twice.
@@ -338,6 +428,16 @@ class Board(Session):
         """End a token at once."""
         return await self._send("revoke_token", ask.RevokeToken(id=id), TokenReply)
 
+    async def _read_pages(self, page: Callable[[str | None], ask.Read]) -> ReadReply:
+        pages: list[ReadReply] = []
+        cursor: str | None = None
+        while not pages or cursor is not None:
+            pages.append(await self._send("read", page(cursor), ReadReply))
+            cursor = pages[-1].cursor
+        merged = merge_pages(pages)
+        self._context.take(merged)
+        return merged
+
 
 def _listed(names: Any) -> list[str]:
     # A string is an iterable of its characters, which nobody means: it goes as it is, and is refused, as
@@ -359,3 +459,23 @@ def _writes(writes: Any) -> list[Write]:
 
 def _policy(policy: PolicyPatch | Mapping[str, Any] | None) -> PolicyPatch | None:
     return cast(PolicyPatch, dict(policy)) if isinstance(policy, Mapping) else policy
+
+
+def _record(record: Draft | Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(record, Draft):
+        return cast(dict[str, Any], to_builtins(record))
+    return _mapping(record)
+
+
+def _mapping(members: Any) -> dict[str, Any]:
+    if members is None:
+        return {}
+    return dict(members) if isinstance(members, Mapping) else cast(dict[str, Any], members)
+
+
+def _tools(tools: Any) -> list[str | dict[str, Any]]:
+    # What is no list of tools goes as it is, and is refused.
+    listed: Any = _listed(tools)
+    if not isinstance(listed, list):
+        return cast(list[str | dict[str, Any]], listed)
+    return [dict(tool) if isinstance(tool, Mapping) else tool for tool in listed]

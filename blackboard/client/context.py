@@ -43,6 +43,7 @@ def merge_pages(pages: Sequence[ReadReply]) -> ReadReply:
     return msgspec.structs.replace(
         last,
         entries=[entry for page in pages for entry in page.entries],
+        records=[record for page in pages for record in page.records],
         notices=_latest_notices(pages),
         moved=list({moved.key: moved for page in pages for moved in page.moved}.values()),
         signals=[signal for page in pages for signal in page.signals],

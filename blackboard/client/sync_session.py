@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from blackboard.client.board import Board
+from blackboard.client.guard import SyncGuard
 from blackboard.client.portal import Portal, iterate, run
 from blackboard.messages.replies import Guarantee, Moved, Notice, Standing
 
@@ -67,6 +68,10 @@ class SyncSession:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} at head {self.head}>"
+
+    def guard(self, tool: str, *, allow_unevaluable: bool = False) -> SyncGuard:
+        """Guard calls of `tool`: what `guard` gives, called with `fn` and params, runs it only if it may."""
+        return SyncGuard(self._board.guard(tool, allow_unevaluable=allow_unevaluable), self._portal)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return run(self._portal, work)

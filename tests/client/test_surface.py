@@ -17,7 +17,7 @@ from blackboard.messages.operations import OPERATIONS, Operation
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = {name: method for name, method in vars(Board).items() if not name.startswith("_")}
-NAMED_OTHERWISE = {"read_entry": "read", "read": "read_many", "write": "write_many"}
+NAMED_OTHERWISE = {"read_entry": "read", "read": "read_many", "write": "write_many", "keep": "repair"}
 
 
 def generator() -> ModuleType:
@@ -79,7 +79,7 @@ def test_the_synchronous_client_has_the_same_members_and_no_other() -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_both_clients_take_the_same_arguments_and_say_the_same(name: str) -> None:
-    here, there = METHODS[name], vars(SyncBoard)[name]
+    here, there = METHODS[name], getattr(SyncBoard, name)
     assert list(inspect.signature(here).parameters.values()) == list(
         inspect.signature(there).parameters.values()
     )
