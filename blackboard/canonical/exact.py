@@ -19,7 +19,16 @@ from blackboard.canonical.faults import Fault
 from blackboard.canonical.parsing import not_json, unicode_text
 from blackboard.errors import Malformed
 
-__all__ = ["EXACT_DEPTH", "NUMBER_DIGITS", "NUMBER_EXPONENT", "exactly", "normal", "parse_exact", "plain"]
+__all__ = [
+    "EXACT_DEPTH",
+    "NUMBER_DIGITS",
+    "NUMBER_EXPONENT",
+    "doubles",
+    "exactly",
+    "normal",
+    "parse_exact",
+    "plain",
+]
 
 EXACT_DEPTH: Final = 64
 """How deep a file of records may nest: a predicate of depth 16 takes up to 35 levels."""
@@ -75,6 +84,18 @@ def exactly(value: object, path: tuple[str | int, ...] = ()) -> Any:
     if isinstance(value, (list, tuple)):
         return [exactly(item, (*path, at)) for at, item in enumerate(value)]
     raise Fault("is not a JSON value", limit="JSON", value=value).at(path)
+
+
+def doubles(value: Any) -> Any:
+    """Return an exact value with every decimal as a double: the way back to RFC 8785 bytes.
+
+    It loses nothing of what was read from such bytes, where a decimal is one that a double is written as.
+    """
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, dict):
+        return {key: doubles(member) for key, member in value.items()}
+    return [doubles(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def plain(number: int | Decimal) -> str:

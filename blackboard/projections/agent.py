@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 from msgspec import Struct
 
@@ -10,9 +11,11 @@ from blackboard.events.policy import MAX_WINDOW, Effect
 from blackboard.projections.breadth import Breadth
 from blackboard.projections.standing import Demotion
 from blackboard.projections.view import View
+from blackboard.records import Holding
+from blackboard.records.verdict import VerdictWord
 
 LAST = 16
-"""How many rejections and signals are kept one by one; all are counted."""
+"""How many rejections, signals and verdicts are kept one by one; all are counted."""
 
 
 class Refused(Struct, frozen=True, gc=False, array_like=True):
@@ -30,6 +33,15 @@ class Raised(Struct, frozen=True, gc=False, array_like=True):
     signal: str
     effect: Effect
     evidence: list[int]
+
+
+class Checked(Struct, frozen=True, gc=False, array_like=True):
+    """One verdict, as remembered; `codes` are those of its reasons."""
+
+    seq: int
+    tool: str
+    verdict: VerdictWord
+    codes: list[str]
 
 
 class Counts(Struct):
@@ -52,25 +64,36 @@ class AgentState:
     `recent` are the first seqs of its last commands that appended events (pages of one full read count
     once); `citations` its last messages as (seq, identifiers cited); `confidence` its last assertion per
     key as (value, seq); `habits` per key a bit string (after a leading 1) of whether it read before each of
-    its accepted writes; `proposals` the proposals that it was served, as id -> seq.
+    its accepted writes; `proposals` the proposals that it was served, as id -> seq; `holding` the records
+    that it was delivered and still has.
+
+    `view_version` is the seq of the last event that changed its view, `gate_version` that of the last one
+    that can change a verdict on it (own writes aside, which the clocks of tools tell). `memo` is for the gate
+    to remember what it made of that: no part of the state, and gone with it.
     """
 
     __slots__ = (
         "breadth",
+        "checked",
         "citations",
         "confidence",
         "counts",
         "demotion",
+        "gate_version",
         "habits",
+        "holding",
         "id",
         "joined",
+        "memo",
         "proposals",
         "raised",
         "recent",
         "refusals",
         "refused",
         "signals",
+        "verdicts",
         "view",
+        "view_version",
     )
 
     def __init__(self, agent: str) -> None:
@@ -89,6 +112,12 @@ class AgentState:
         self.refused: deque[Refused] = deque(maxlen=LAST)
         self.signals: dict[str, int] = {}
         self.raised: deque[Raised] = deque(maxlen=LAST)
+        self.holding = Holding()
+        self.view_version = 0
+        self.gate_version = 0
+        self.verdicts: dict[str, int] = {}
+        self.checked: deque[Checked] = deque(maxlen=LAST)
+        self.memo: dict[str, Any] = {}
 
     def window_start(self, window: int) -> int:
         """The first seq of its `window`-th last command; 0 where there were fewer."""

@@ -11,6 +11,7 @@ from blackboard.events.kinds import FORMAT, Mode, ProposedWrite
 from blackboard.events.policy import Policy
 from blackboard.projections.agent import AgentState
 from blackboard.projections.ledger import Ledger
+from blackboard.records import Records
 
 MOVES_REMEMBERED = 1024
 
@@ -41,16 +42,31 @@ class OpenProposal(Struct, frozen=True, gc=False, array_like=True):
     reason: str
 
 
+class Certified(Struct, frozen=True, gc=False, array_like=True):
+    """What an issued certificate rests on; see the event."""
+
+    agent: str
+    tool: str
+    as_of: int
+    view: int
+    clock: int
+    language: int
+    digest: str
+    valid_until_seq: int | None
+
+
 class Board:
     """One board's state. `head` 0: not opened.
 
     `notables` is ordered by seq, one per subject (`agent:<id>`, `mode`, `policy`, `format`); `demoted` are
     the agents whose standing is not active; `closed` maps a decided proposal to its decision and seq;
-    `unsettled` is the agent whose command without a turn number may still be going on.
+    `unsettled` is the agent whose command without a turn number may still be going on. `recorded` chains the
+    records' digests, `unseen_since` is the seq at which the policy last changed what unseen records do.
     """
 
     __slots__ = (
         "agents",
+        "certificates",
         "closed",
         "coordinator",
         "demoted",
@@ -65,6 +81,9 @@ class Board:
         "opened_at",
         "policy",
         "proposals",
+        "recorded",
+        "records",
+        "unseen_since",
         "unsettled",
     )
 
@@ -85,6 +104,10 @@ class Board:
         self.proposals: dict[str, OpenProposal] = {}
         self.closed: dict[str, tuple[Literal["accepted", "refused"], int]] = {}
         self.unsettled: AgentState | None = None
+        self.records = Records()
+        self.recorded = bytes(32)
+        self.certificates: dict[str, Certified] = {}
+        self.unseen_since = 0
 
     def set_policy(self, policy: Policy) -> None:
         """Make `policy` the board's; which legs it switches off is told with every reply."""

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import Literal, assert_never
 
+from blackboard import canonical
+from blackboard.errors import IntegrityFailure, Malformed
 from blackboard.events import kinds
 from blackboard.events.envelope import Event
 from blackboard.events.policy import SignalSetting
-from blackboard.projections.agent import AgentState, Raised, Refused
-from blackboard.projections.board import Board, Move, Notable, OpenProposal
+from blackboard.projections.agent import AgentState, Checked, Raised, Refused
+from blackboard.projections.board import Board, Certified, Move, Notable, OpenProposal
 from blackboard.projections.ledger import Entry
 from blackboard.projections.status import status_of_raw
+from blackboard.records import read_record
 
 BREADTH = "write-breadth"
 MALFORMED_ATTEMPT = "revision-missing"
@@ -70,6 +73,12 @@ def _fold(board: Board, agent: AgentState | None, event: Event) -> None:  # noqa
             _signal(board, event.seq, body)
         case kinds.MessagePosted():
             _message(agent, event.seq, body)
+        case kinds.ActionChecked():
+            _checked(agent, event.seq, body)
+        case kinds.RecordAdded():
+            _record_added(board, agent, event.seq, body)
+        case kinds.CertificateIssued():
+            _certified(board, event.seq, body)
         case kinds.TurnEnded():
             _turn_ended(board, agent)
         case kinds.WriteProposed():
@@ -83,6 +92,8 @@ def _fold(board: Board, agent: AgentState | None, event: Event) -> None:  # noqa
         case kinds.BoardModeChanged():
             _mode(board, event.seq, body)
         case kinds.BoardPolicyChanged():
+            if body.policy.unseen != board.policy.unseen:
+                board.unseen_since = event.seq
             board.set_policy(body.policy)
             board.note("policy", Notable(event.seq, "policy", _policy_words(board)))
         case kinds.BoardFormatRaised():
@@ -125,6 +136,8 @@ def _written(board: Board, agent: AgentState | None, event: Event, body: kinds.E
         )
     )
     board.moves.append(Move(seq, key, revision, writer))
+    if key in board.records.ledger_keys:
+        board.records.touch_key(key, seq)
     if agent is not None:
         _own_write(board, agent, key, event, body)
 
@@ -141,6 +154,7 @@ def _own_write(board: Board, agent: AgentState, key: str, event: Event, body: ki
     view, seq = agent.view, event.seq
     agent.note_habit(key, read_before=view.last_read(key) > view.writes.get(key, 0))
     view.writes[key] = seq
+    agent.view_version = seq
     agent.counts.writes += 1
     agent.breadth.tried_one(key, event.turn, seq)
     if event.turn is None:
@@ -167,8 +181,13 @@ def _read(board: Board, agent: AgentState | None, seq: int, body: kinds.BoardRea
     if agent is None:
         return
     view, demotion = agent.view, agent.demotion
+    agent.view_version = seq
     for proposal in body.proposals:
         agent.proposals[proposal] = seq
+    if body.records:
+        _deliver(board, agent, seq, body.records)
+    if board.records.ledger_keys and _reads_for_rules(board, body):
+        agent.gate_version = seq
     if body.range is not None:
         _strike_range(board, agent, body.range)
         view.read_range(body.range.after, body.range.through, body.range.prefix, seq)
@@ -188,6 +207,19 @@ def _read(board: Board, agent: AgentState | None, seq: int, body: kinds.BoardRea
         demotion.served = True
     if demotion.stands:
         _restore(board, agent, seq)
+
+
+def _deliver(board: Board, agent: AgentState, seq: int, records: list[str]) -> None:
+    agent.gate_version = seq
+    for name in records:
+        position = board.records.position(name)
+        assert position is not None
+        agent.holding.deliver(position, seq, board.records)
+
+
+def _reads_for_rules(board: Board, body: kinds.BoardRead) -> bool:
+    """Whether what was read can hold a key that rules read from the ledger."""
+    return body.range is not None or not board.records.ledger_keys.keys().isdisjoint(body.keys)
 
 
 def _strike_range(board: Board, agent: AgentState, served: kinds.KeyRange) -> None:
@@ -218,9 +250,13 @@ def _rejected(board: Board, agent: AgentState | None, event: Event, body: kinds.
 
 
 def _compacted(board: Board, event: Event, body: kinds.AgentCompacted) -> None:
+    found = (board.records.position(name) for name in body.kept or ())
+    kept = [position for position in found if position is not None]
     for name in body.agents:
         agent = board.agent(name)
         agent.view.compact(body.base_seq, event.seq)
+        agent.holding.compact(body.base_seq, kept, board.records)
+        agent.view_version = agent.gate_version = event.seq
         agent.counts.compactions += 1
         why = f"compacted ({body.cause}), declared by {_DECLARERS[body.declared_by]} in event {event.seq}"
         _demote(board, agent, event.seq, why, suspected=False)
@@ -249,6 +285,42 @@ def _message(agent: AgentState | None, seq: int, body: kinds.MessagePosted) -> N
     if agent is not None:
         agent.counts.messages += 1
         agent.citations.append((seq, len(body.cited)))
+
+
+def _record_added(board: Board, agent: AgentState | None, seq: int, body: kinds.RecordAdded) -> None:
+    raw = bytes(body.record)
+    try:
+        record = read_record(canonical.parse_exact(raw) | {"seq": seq})
+        board.records.check(record)
+    except Malformed as error:
+        raise IntegrityFailure(
+            f"the record in event {seq} is none: {error.detail}", members={"kind": body.KIND, "seq": seq}
+        ) from error
+    position = board.records.add(record)
+    board.recorded = canonical.digest(board.recorded, seq.to_bytes(8, "big"), raw)
+    if agent is not None:
+        agent.holding.deliver(position, seq, board.records)
+        agent.view_version = agent.gate_version = seq
+
+
+def _checked(agent: AgentState | None, seq: int, body: kinds.ActionChecked) -> None:
+    if agent is not None:
+        agent.verdicts[body.verdict] = agent.verdicts.get(body.verdict, 0) + 1
+        codes = [reason.code for reason in body.reasons[:LISTED]]
+        agent.checked.append(Checked(seq, body.tool, body.verdict, codes))
+
+
+def _certified(board: Board, seq: int, body: kinds.CertificateIssued) -> None:
+    board.certificates[f"certificate:{seq}"] = Certified(
+        body.agent,
+        body.tool,
+        body.as_of,
+        body.view,
+        body.clock,
+        body.language,
+        body.digest,
+        body.valid_until_seq,
+    )
 
 
 def _turn_ended(board: Board, agent: AgentState | None) -> None:

@@ -15,20 +15,23 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from blackboard.errors import IntegrityFailure
+from blackboard import canonical
+from blackboard.errors import IntegrityFailure, Malformed
 from blackboard.events.kinds import Mode
 from blackboard.events.policy import Policy
-from blackboard.projections.agent import AgentState, Counts, Raised, Refused
-from blackboard.projections.board import MOVES_REMEMBERED, Board, Move, Notable, OpenProposal
+from blackboard.projections.agent import AgentState, Checked, Counts, Raised, Refused
+from blackboard.projections.board import MOVES_REMEMBERED, Board, Certified, Move, Notable, OpenProposal
 from blackboard.projections.breadth import Breadth
 from blackboard.projections.evolve import settle
 from blackboard.projections.ledger import Entry, Ledger
 from blackboard.projections.standing import Demotion
+from blackboard.records import AnyRecord, Records, read_record, record_bytes
 
-FINGERPRINT = "projections/1"
+FINGERPRINT = "projections/2"
 """Raise it with every change of a fold or of the shapes below: older snapshots are then discarded."""
 
 _SLICE = 4096
+_RECORDS = 256
 _LENGTH = 4
 
 
@@ -53,6 +56,13 @@ class _Agent(Struct, array_like=True):
     writes: list[tuple[str, int]]
     starts: list[str]
     marks: list[int]
+    delivered: list[tuple[int, int]]
+    held_base: int
+    survivors: list[int]
+    view_version: int
+    gate_version: int
+    verdicts: list[tuple[str, int]]
+    checked: list[Checked]
 
 
 class _Header(Struct, array_like=True):
@@ -69,6 +79,11 @@ class _Header(Struct, array_like=True):
     proposals: list[tuple[str, bytes]]
     closed: list[tuple[str, Literal["accepted", "refused"], int]]
     written: bytes
+    recorded: bytes
+    clocks: list[tuple[str, int]]
+    certificates: list[tuple[str, Certified]]
+    unseen_since: int
+    records: int
     agents: int
 
 
@@ -76,6 +91,7 @@ class Captured(Struct):
     """A board at one moment, cheap to take: copies of maps, not of what they hold."""
 
     header: _Header
+    records: list[AnyRecord]
     agents: list[_Agent]
     entries: list[Entry]
 
@@ -84,7 +100,10 @@ def capture(board: Board) -> Captured:
     """Copy a committed board. Settles what a command without a turn number left open."""
     settle(board)
     return Captured(
-        _header(board), [_agent(agent) for agent in board.agents.values()], [*board.ledger.entries.values()]
+        _header(board),
+        [*board.records.items],
+        [_agent(agent) for agent in board.agents.values()],
+        [*board.ledger.entries.values()],
     )
 
 
@@ -92,6 +111,8 @@ def encode(captured: Captured) -> Iterator[bytes]:
     """The snapshot in slices, each small enough to make between two turns of an event loop."""
     encoder = msgspec.msgpack.Encoder(order="deterministic")
     yield _framed(encoder.encode(captured.header))
+    for at in range(0, len(captured.records), _RECORDS):
+        yield _framed(encoder.encode([*map(record_bytes, captured.records[at : at + _RECORDS])]))
     for agent in captured.agents:
         yield _framed(encoder.encode(agent))
     for at in range(0, len(captured.entries), _SLICE):
@@ -103,11 +124,23 @@ def decode(data: bytes) -> Board:
     try:
         frames = _frames(data)
         header = msgspec.msgpack.decode(next(frames), type=_Header)
+        records = _records(frames, header)
         agents = [msgspec.msgpack.decode(next(frames), type=_Agent) for _ in range(header.agents)]
         entries = _entries(frames)
-    except (msgspec.MsgspecError, StopIteration) as error:
+    except (msgspec.MsgspecError, Malformed, KeyError, StopIteration) as error:
         raise IntegrityFailure("a snapshot does not decode; it is discarded and the log replayed") from error
-    return _board(header, agents, entries)
+    return _board(header, records, agents, entries)
+
+
+def _records(frames: Iterator[memoryview], header: _Header) -> Records:
+    records = Records()
+    # JSON, since their numbers are exact: what reads records in the log reads them here.
+    texts = msgspec.msgpack.Decoder(list[bytes])
+    while len(records) < header.records:
+        for text in texts.decode(next(frames)):
+            records.add(read_record(canonical.parse_exact(text)))
+    records.clocks = dict(header.clocks)
+    return records
 
 
 def _entries(frames: Iterator[memoryview]) -> dict[str, Entry]:
@@ -151,6 +184,11 @@ def _header(board: Board) -> _Header:
         [(name, msgspec.json.encode(proposal)) for name, proposal in board.proposals.items()],
         [(proposal, decision, seq) for proposal, (decision, seq) in board.closed.items()],
         board.ledger.written,
+        board.recorded,
+        sorted(board.records.clocks.items()),
+        list(board.certificates.items()),
+        board.unseen_since,
+        len(board.records),
         len(board.agents),
     )
 
@@ -185,10 +223,17 @@ def _agent(agent: AgentState) -> _Agent:
         list(view.writes.items()),
         list(view.starts),
         list(view.marks),
+        list(agent.holding.deliveries()),
+        agent.holding.base,
+        sorted(agent.holding.survivors),
+        agent.view_version,
+        agent.gate_version,
+        list(agent.verdicts.items()),
+        list(agent.checked),
     )
 
 
-def _board(header: _Header, agents: list[_Agent], entries: dict[str, Entry]) -> Board:
+def _board(header: _Header, records: Records, agents: list[_Agent], entries: dict[str, Entry]) -> Board:
     board = Board()
     board.name, board.head, board.opened_at = header.name, header.head, header.opened_at
     board.format = header.format
@@ -201,12 +246,14 @@ def _board(header: _Header, agents: list[_Agent], entries: dict[str, Entry]) -> 
         name: msgspec.json.decode(proposal, type=OpenProposal) for name, proposal in header.proposals
     }
     board.closed = {proposal: (decision, seq) for proposal, decision, seq in header.closed}
-    board.agents = {saved.id: _restore_agent(saved, entries) for saved in agents}
+    board.records, board.recorded = records, header.recorded
+    board.certificates, board.unseen_since = dict(header.certificates), header.unseen_since
+    board.agents = {saved.id: _restore_agent(saved, records, entries) for saved in agents}
     board.demoted = {name: agent for name, agent in board.agents.items() if agent.demotion.stands}
     return board
 
 
-def _restore_agent(saved: _Agent, entries: dict[str, Entry]) -> AgentState:
+def _restore_agent(saved: _Agent, records: Records, entries: dict[str, Entry]) -> AgentState:
     agent = AgentState(saved.id)
     agent.joined, agent.demotion, agent.breadth, agent.counts = (
         saved.joined,
@@ -227,6 +274,10 @@ def _restore_agent(saved: _Agent, entries: dict[str, Entry]) -> AgentState:
     view.reads = {_same(entries, key): seq for key, seq in saved.reads}
     view.writes = dict(_same_write(entries, key, seq) for key, seq in saved.writes)
     view.starts, view.marks = saved.starts, saved.marks
+    agent.holding.restore(records, saved.delivered, base=saved.held_base, survivors=saved.survivors)
+    agent.view_version, agent.gate_version = saved.view_version, saved.gate_version
+    agent.verdicts = dict(saved.verdicts)
+    agent.checked.extend(saved.checked)
     return agent
 
 

@@ -12,7 +12,7 @@ from blackboard.records.kinds import (
     Record,
     Unevaluable,
 )
-from blackboard.records.reading import read_record, record_json
+from blackboard.records.reading import read_record, record_bytes, record_json
 
 __all__ = [
     "RECORD_KINDS",
@@ -27,5 +27,6 @@ __all__ = [
     "Rule",
     "Unevaluable",
     "read_record",
+    "record_bytes",
     "record_json",
 ]

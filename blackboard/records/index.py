@@ -51,17 +51,17 @@ class Records:
 
     `items` are the records by position; `facts` the positions of a field's facts, oldest first;
     `unevaluable` the positions of those that cannot be evaluated; `ledger_keys` the keys that rules
-    read from the ledger, with the scope patterns that do.
+    read from the ledger, with the scope patterns that do; `clocks` the clock of each scope pattern.
     """
 
     __slots__ = (
         "_approvals",
-        "_clocks",
         "_field_readers",
         "_positions",
         "_rules",
         "_scopes",
         "_superseders",
+        "clocks",
         "facts",
         "items",
         "ledger_keys",
@@ -72,6 +72,7 @@ class Records:
         self.items: list[AnyRecord] = []
         self.facts: dict[str, list[int]] = {}
         self.unevaluable: list[int] = []
+        self.clocks: dict[str, int] = {}
         self.ledger_keys: defaultdict[str, set[str]] = defaultdict(set)
         self._positions: dict[str, int] = {}
         self._superseders: dict[int, int] = {}
@@ -81,7 +82,6 @@ class Records:
             lambda: defaultdict(list)
         )
         self._field_readers: defaultdict[str, set[str]] = defaultdict(set)
-        self._clocks: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self.items)
@@ -119,7 +119,7 @@ class Records:
 
     def clock(self, tool: str) -> int:
         """The seq of the last record or entry that can change a verdict about the tool; 0 for none."""
-        return max(self._clocks.get(pattern, 0) for pattern in patterns_of(tool))
+        return max(self.clocks.get(pattern, 0) for pattern in patterns_of(tool))
 
     # ---- adding
 
@@ -203,4 +203,4 @@ class Records:
 
     def _touch(self, patterns: Sequence[str] | set[str], seq: int) -> None:
         for pattern in patterns:
-            self._clocks[pattern] = seq
+            self.clocks[pattern] = seq

@@ -12,7 +12,7 @@ from typing import Any, Final, get_args
 
 from msgspec import UNSET
 
-from blackboard.canonical import SAFE_INTEGER
+from blackboard.canonical import EXACT_DEPTH, SAFE_INTEGER, doubles, encode
 from blackboard.records.faults import Path, fault, read_name, read_object, refuse_others, wrong
 from blackboard.records.kinds import (
     RECORD_KINDS,
@@ -171,6 +171,11 @@ def record_json(record: AnyRecord) -> dict[str, Any]:
         if name not in written and member is not None and member is not UNSET and member is not False:
             written[name] = member
     return written | _spelled(record)
+
+
+def record_bytes(record: AnyRecord) -> bytes:
+    """The record as canonical JSON (RFC 8785), for one that was read from such bytes."""
+    return encode(doubles(record_json(record)), depth=EXACT_DEPTH)
 
 
 def _spelled(record: AnyRecord) -> dict[str, Any]:
