@@ -55,7 +55,12 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("agents", "agents", "Show every agent's standing and counts."),
         Row("show", "agents", "Show one agent's standing, view and baselines."),
     ),
-    "Files of records": (Row("gate", "gate", "Judge actions on files of records: PASS, BLOCK or ERROR."),),
+    "The action gate": (
+        Row("record", "records", "Add and read records: policies, facts, approvals, chatter."),
+        Row("check", "records", "Ask whether something that the agent lacks binds an action."),
+        Row("gate", "gate", "Judge actions on files of records: PASS, BLOCK or ERROR."),
+        Row("keep", "keep", "Say which records a compaction has to keep: of a file, or of a board."),
+    ),
     "Keeping": (
         Row("token", "token", "Create, list and revoke tokens."),
         Row("db", "db", "Upgrade, downgrade and check a database."),
@@ -68,7 +73,7 @@ EPILOG = """\b
 Exit codes:
   0 done   2 usage or unexpected failure   3 rejected   4 not allowed
   5 integrity failure   6 unavailable   130 interrupted
-  gate alone: 0 PASS   1 BLOCK   2 ERROR
+  gate and check: 0 PASS   1 BLOCK   2 ERROR
 
 Data goes to stdout, everything else to stderr. Settings come from flags, then BLACKBOARD_* variables, then
 blackboard.toml, then defaults."""

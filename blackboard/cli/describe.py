@@ -18,6 +18,7 @@ _COLOURS = {
     "agent.compacted": "magenta",
     "entry.written": "green",
     "board.read": "bright_black",
+    "action.checked": "cyan",
 }
 _SHOWN_KEYS = 8
 
@@ -125,6 +126,8 @@ def _read(_: EventView, body: dict[str, Any]) -> str:
         parts.append(_revisions(body["keys"]))
     if body.get("page") is not None:
         parts.append(f"page {body['page']} of everything, as of {body.get('head')}")
+    if body.get("records"):
+        parts.append(_listed_ids(body["records"]))
     if body.get("proposals") is not None:
         parts.append(f"{counted(len(body['proposals']), 'proposal')}")
     return ", ".join(parts) or "nothing"
@@ -168,6 +171,27 @@ def _signal(_: EventView, body: dict[str, Any]) -> str:
     return f"{body['signal']} ({body['effect']}): {body['agent']}{where}{numbers}{evidence}"
 
 
+def _listed_ids(ids: list[str]) -> str:
+    return "records " + _listed(ids, 0)
+
+
+def _record(_: EventView, body: dict[str, Any]) -> str:
+    found = body["record"]
+    rest = {name: member for name, member in found.items() if name not in ("id", "kind")}
+    return f"{found['id']} ({found['kind']}) {json_text(rest)}"
+
+
+def _checked(_: EventView, body: dict[str, Any]) -> str:
+    why = f" ({body['reasons'][0]['code']})" if body.get("reasons") else ""
+    answer = body["policy"]["answer"]
+    return f"{body['verdict']}{why}: {body['tool']} {json_text(body['params'])}, policy {answer}"
+
+
+def _certified(event: EventView, body: dict[str, Any]) -> str:
+    until = f", valid until {body['valid_until_seq']}" if body.get("valid_until_seq") is not None else ""
+    return f"certificate:{event.seq} for {body['agent']}, {body['tool']}, as of {body['as_of']}{until}"
+
+
 _TELL = {
     "board.opened": _opened,
     "board.policy-changed": _policy,
@@ -184,4 +208,7 @@ _TELL = {
     "proposal.refused": _refused,
     "turn.ended": _ended,
     "signal.raised": _signal,
+    "record.added": _record,
+    "action.checked": _checked,
+    "certificate.issued": _certified,
 }

@@ -18,6 +18,8 @@ WAY_BACK = "read everything again: blackboard read --all"
 """How a demoted agent clears its standing, in this command's words (a reply's are a program's)."""
 
 _STREAMS = {"log", "follow"}
+_VERDICTS = {"check"}
+"""Commands whose exit code 0 is PASS and 1 is BLOCK: whatever else happens is ERROR."""
 
 
 def report(error: Exception, argv: Sequence[str]) -> int:
@@ -41,7 +43,7 @@ def report(error: Exception, argv: Sequence[str]) -> int:
         tell_program(document(error))
     else:
         tell(error)
-    return error.exit_code
+    return UNEXPECTED if _VERDICTS.intersection(argv[:1]) else error.exit_code
 
 
 def report_usage(error: click.ClickException, argv: Sequence[str]) -> int:
