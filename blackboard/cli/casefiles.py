@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -63,17 +63,21 @@ def tool_names(given: str | None) -> tuple[str, ...] | None:
 
 
 def read_catalog(name: str | None) -> tuple[Tool, ...] | None:
-    """The tools of a catalog: an array of them, or an object whose member `tools` is one."""
+    """The tools of a catalog, with exact numbers: see `listed_tools`."""
     from blackboard.canonical import parse_exact
+
+    return None if name is None else listed_tools(name, parse_exact)[0]
+
+
+def listed_tools(name: str, parse: Callable[[bytes], Any]) -> tuple[tuple[Tool, ...], list[Any]]:
+    """The tools of a catalog, and what stands there: an array of tools, or an object with `tools`."""
     from blackboard.errors import Malformed
     from blackboard.gate.actions.domain import read_tools
 
-    if name is None:
-        return None
     try:
-        found: Any = parse_exact(read_bytes(name))
-        inside = isinstance(found, dict) and "tools" in found
-        return read_tools(found["tools"], ("tools",)) if inside else read_tools(found, ())
+        found = parse(read_bytes(name))
+        listed = found["tools"] if isinstance(found, dict) and "tools" in found else found
+        return read_tools(listed), listed
     except OSError as error:
         raise click.UsageError(f"--catalog {name}: {error.strerror}") from error
     except Malformed as error:

@@ -15,6 +15,7 @@ from blackboard.gate.actions.compiling import Compiled, compile_tool
 from blackboard.gate.actions.domain import Tool
 from blackboard.gate.actions.file import FileCase, read_file
 from blackboard.gate.actions.judging import judge
+from blackboard.gate.actions.keep import Keep, must_keep, repair
 from blackboard.gate.actions.precheck import precheck
 from blackboard.gate.actions.report import BLOCK_EXIT, ERROR_EXIT, PASS_EXIT, Error, Section
 from blackboard.gate.actions.retention import Compaction, Scheme, compact
@@ -50,6 +51,23 @@ def examine(raw: bytes, options: Options) -> list[Section]:
         return _judged(case, compaction, options)
     except BlackboardError as error:
         return [failed(Error.of(error))]
+
+
+def to_keep(
+    raw: bytes,
+    *,
+    names: Sequence[str] | None = None,
+    catalog: Sequence[Tool] | None = None,
+    repaired: bool = False,
+) -> Keep:
+    """Return what a compaction of the file's agent has to keep: the least, or the file's `kept` `repaired`.
+
+    The compaction is yet to come: the agent holds all that it was delivered. Raises as `read_file` does.
+    """
+    case = read_file(raw, actions=False)
+    tools = chosen_tools(case, names, catalog)
+    world = case.world(case.shown)
+    return repair(world, compact(case).kept, tools) if repaired else must_keep(world, tools)
 
 
 def failed(error: Error) -> Section:
