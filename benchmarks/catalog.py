@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from benchmarks.figures import Figure
+from benchmarks.rows.actions import actions
 from benchmarks.rows.embedded import embedded
 from benchmarks.rows.growth import growth
 from benchmarks.rows.http import http
@@ -24,4 +25,5 @@ BENCHMARKS: dict[str, Benchmark] = {
     "growth": growth,
     "opening": opening,
     "memory": memory,
+    "actions": actions,
 }

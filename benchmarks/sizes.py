@@ -24,6 +24,8 @@ class Sizes(NamedTuple):
     entries: int
     clients: tuple[int, int, int]
     boards: int
+    rules: int
+    records: int
 
 
 FULL = Sizes(
@@ -43,6 +45,8 @@ FULL = Sizes(
     entries=200_000,
     clients=(16, 32, 64),
     boards=64,
+    rules=100,
+    records=100_000,
 )
 QUICK = Sizes(
     rounds=5,
@@ -61,6 +65,8 @@ QUICK = Sizes(
     entries=50_000,
     clients=(16, 32, 64),
     boards=16,
+    rules=100,
+    records=20_000,
 )
 TINY = Sizes(
     rounds=1,
@@ -79,4 +85,6 @@ TINY = Sizes(
     entries=300,
     clients=(1, 2, 3),
     boards=3,
+    rules=10,
+    records=300,
 )

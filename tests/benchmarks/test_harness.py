@@ -33,8 +33,15 @@ TARGETED = {
     },
     "opening": {"opening.mean", "opening.worst"},
     "memory": {"memory.entry", "memory.restored", "memory.views", "memory.idle"},
+    "actions": {
+        "actions.verdict",
+        "actions.verdict.flat",
+        "actions.compile",
+        "actions.precheck",
+        "actions.file",
+    },
 }
-PROCESSES = {"http", "opening", "memory"}
+PROCESSES = {"http", "opening", "memory", "actions"}
 """Those that start processes of their own, which takes its time."""
 
 
