@@ -1,4 +1,6 @@
-"""The observed incident in its three forms, as the design of the write gate says that they come out."""
+"""The observed incident in its three forms, as the design of the write gate says that they come out; and
+the second act: one compaction, four actions, one block.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from blackboard.cli.demo import BOARDS, Form, play
-from blackboard.cli.demo.play import Place, Played, play_form
+from blackboard.cli.demo.play import FORMS, Place, Played, play_form
 from blackboard.cli.demo.show import Collector
 from blackboard.events.kinds import KINDS
 from tests.cli.conftest import Cli
@@ -134,7 +136,7 @@ async def test_with_the_gate_off_everybody_ends_up_believing_what_is_not_so(tmp_
     assert any(remark["text"].endswith("it ships") for remark in seen.remarks)
 
 
-@pytest.mark.parametrize("form", BOARDS)
+@pytest.mark.parametrize("form", FORMS)
 async def test_the_log_is_shown_whole_and_in_order(form: Form, tmp_path: Path) -> None:
     _, seen = await played(form, tmp_path)
     assert [event.seq for event in seen.events] == list(range(1, len(seen.events) + 1))
@@ -143,7 +145,12 @@ async def test_the_log_is_shown_whole_and_in_order(form: Form, tmp_path: Path) -
 async def test_boards_of_an_earlier_run_are_left_alone(tmp_path: Path) -> None:
     place = Place(f"sqlite:///{tmp_path}/demo.db")
     await play_form(place, "silent", "demo-silent", Collector("silent", "demo-silent"))
-    assert list((await play.free_names(place)).values()) == ["demo-2", "demo-2-silent", "demo-2-off"]
+    assert list((await play.free_names(place)).values()) == [
+        "demo-2",
+        "demo-2-silent",
+        "demo-2-off",
+        "demo-2-refunds",
+    ]
 
 
 def test_the_command_prints_rejections_beliefs_and_the_table(cli: Cli) -> None:
@@ -182,3 +189,46 @@ def test_the_json_has_forms_beliefs_and_the_table(cli: Cli, tmp_path: Path) -> N
         assert row["rejected"] == sum(event["kind"] == "write.rejected" for event in form["events"])
         assert {"seq", "moment", "believed", "ledger", "truth", "divergent"} == set(form["beliefs"][0])
     assert cli("log", "--board", "demo", "--db", str(tmp_path / "d.db")).code == 0
+
+
+def test_in_the_second_act_one_compaction_and_four_actions_give_one_block(cli: Cli) -> None:
+    checks = cli("demo", "--json").json["refunds"]["checks"]
+    told = [
+        (check["tool"], check["params"], check["verdict"]["verdict"], check["verdict"]["policy"]["answer"])
+        for check in checks
+    ]
+    assert told == [
+        ("refunds.create", {"amount": 8400}, "BLOCK", "needs-approval"),
+        ("refunds.create", {"amount": 120}, "PASS", "allowed-by"),
+        ("refunds.create", {"amount": 5000}, "PASS", "default"),
+        ("notes.append", {"ticket": 7741}, "PASS", "default"),
+        ("refunds.create", {"amount": 8400}, "PASS", "needs-approval"),
+    ]
+    (reason,) = checks[0]["verdict"]["reasons"]
+    assert (reason["code"], reason["id"], reason["reread"]) == (
+        "dropped-binding-constraint",
+        "f_011",
+        ["f_011"],
+    )
+
+
+def test_the_second_act_is_a_log_like_any_other(cli: Cli) -> None:
+    board = cli("demo", "--json").json["refunds"]["board"]
+    events = [json.loads(line) for line in cli("log", "--board", board, "--json").lines]
+    assert Counter(event["kind"] for event in events) == {
+        "board.opened": 1,
+        "record.added": 52,
+        "board.read": 2,
+        "agent.compacted": 1,
+        "action.checked": 5,
+    }
+    (compaction,) = (event["body"] for event in events if event["kind"] == "agent.compacted")
+    assert len(compaction["kept"]) == 16
+
+
+def test_the_second_act_is_printed_with_the_reason_and_the_way_back(cli: Cli) -> None:
+    out = cli("demo").out
+    _, _, act = out.partition("=== second act")
+    assert act.count("BLOCK dropped-binding-constraint") == 1
+    assert "read again: f_011" in act
+    assert act.index("f_011 is read again") > act.index("BLOCK")

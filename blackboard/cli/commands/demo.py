@@ -1,4 +1,4 @@
-"""`demo`: the observed incident in its three forms."""
+"""`demo`: the observed incident in its three forms, and a refund thread as a second act."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from blackboard import config
 from blackboard.cli import output
 from blackboard.cli.demo import FILE
-from blackboard.cli.demo.play import Place, Played, play
-from blackboard.cli.demo.show import Collector, Printer, audit_lines, table_lines
+from blackboard.cli.demo.play import Place, Show, play
+from blackboard.cli.demo.show import Collector, Printer, RefundPrinter, audit_lines, table_lines
 from blackboard.cli.options import PLACE, build
 from blackboard.cli.session import Session, program
 from blackboard.store.sqlite.lock import OwnerLock
@@ -20,9 +20,10 @@ from blackboard.store.sqlite.lock import OwnerLock
 async def demo(session: Session) -> None:
     """Play the observed incident: three agents share a ledger, and one of them has its context compacted.
 
-    It is played three times: with the compaction announced, silent, and with the gate off. The boards
-    demo, demo-silent and demo-off are in the file demo.db of the state directory, which is replaced at
-    every run; with --db or --server they are opened there, under numbered names where they exist.
+    It is played three times: with the compaction announced, silent, and with the gate off. The second act
+    is a refund thread: one compaction, four actions, and one of them is blocked. The boards demo,
+    demo-silent, demo-off and demo-refunds are in the file demo.db of the state directory, which is replaced
+    at every run; with --db or --server they are opened there, under numbered names where they exist.
     """
     place, again = _place(session)
     if session.json:
@@ -32,10 +33,9 @@ async def demo(session: Session) -> None:
             collected.append(Collector(form, board))
             return collected[-1]
 
-        output.emit_json(_document(place, collected, await play(place, collect)))
+        output.emit_json(_document(place, collected, await play(place, collect, lambda _, __: None)))
         return
-    played = await play(place, Printer)
-    _close(played, again)
+    _close(await play(place, Printer, RefundPrinter()), again)
 
 
 def _place(session: Session) -> tuple[Place, str]:
@@ -59,23 +59,23 @@ def _remove(path: Path) -> None:
         lock.release()
 
 
-def _close(played: list[Played], again: str) -> None:
-    for one in played:
+def _close(played: Show, again: str) -> None:
+    for one in played.forms:
         for corruption in one.outcome.corrupt:
             output.emit()
             output.emit(f"audit of {one.board}:")
             for line in audit_lines(corruption):
                 output.emit(f"  {line}")
     output.emit()
-    for line in table_lines(played):
+    for line in table_lines(played.forms):
         output.emit(line)
     output.note("")
     output.note("The same log again, and what one agent holds:")
-    output.note(f"  {program()} log --board {played[0].board} {again}")
-    output.note(f"  {program()} show executor --board {played[0].board} {again}")
+    output.note(f"  {program()} log --board {played.forms[0].board} {again}")
+    output.note(f"  {program()} show executor --board {played.forms[0].board} {again}")
 
 
-def _document(place: Place, collected: list[Collector], played: list[Played]) -> dict[str, Any]:
+def _document(place: Place, collected: list[Collector], played: Show) -> dict[str, Any]:
     forms = [
         {
             "form": one.form,
@@ -85,7 +85,7 @@ def _document(place: Place, collected: list[Collector], played: list[Played]) ->
             "beliefs": kept.compared,
             "corrupt_writes": [_corruption(corruption) for corruption in one.outcome.corrupt],
         }
-        for kept, one in zip(collected, played, strict=True)
+        for kept, one in zip(collected, played.forms, strict=True)
     ]
     table = [
         {
@@ -95,9 +95,10 @@ def _document(place: Place, collected: list[Collector], played: list[Played]) ->
             "rejected": one.outcome.rejected,
             "rereads": one.outcome.rereads,
         }
-        for one in played
+        for one in played.forms
     ]
-    return {"url": place.url, "forms": forms, "table": table}
+    refunds = {"board": played.refunds_board, "checks": [one._asdict() for one in played.refunds]}
+    return {"url": place.url, "forms": forms, "table": table, "refunds": refunds}
 
 
 def _corruption(corruption: Any) -> dict[str, Any]:

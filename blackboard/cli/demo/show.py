@@ -11,6 +11,7 @@ from blackboard.cli import describe, output
 from blackboard.cli.demo import Form
 from blackboard.cli.demo.audit import Corruption
 from blackboard.cli.demo.play import Played
+from blackboard.cli.demo.refunds import ACTIONS, AGENT, Checked
 from blackboard.cli.demo.stage import Beliefs, Remark
 from blackboard.cli.demo.world import FINISHED, TASKS
 from blackboard.events import kinds
@@ -129,3 +130,38 @@ def audit_lines(one: Corruption) -> list[str]:
         f"  behind it: {behind}",
         f"  the default policy would have refused it: {stopped}",
     ]
+
+
+class RefundPrinter:
+    """Prints the second act as it happens: under a heading for what came before, a line for each action."""
+
+    def __init__(self) -> None:
+        self._after = ""
+
+    def __call__(self, board: str, checked: Checked) -> None:
+        """Print one verdict."""
+        if not self._after:
+            output.emit()
+            title = (
+                f"=== second act: a refund thread, one compaction, {output.counted(len(ACTIONS), 'action')}"
+            )
+            output.emit(click.style(f"{title} (board {board})", bold=True))
+        if checked.after != self._after:
+            self._after = checked.after
+            output.emit()
+            output.emit(click.style(f"{_INDENT}{checked.after}", fg="cyan"))
+        output.emit(output.fit(verdict_line(checked)))
+        for reason in checked.verdict.reasons:
+            output.emit(f"{_INDENT}{output.visible(reason.detail)}")
+            output.emit(f"{_INDENT}read again: {', '.join([*reason.reread, *reason.keys])}")
+
+
+def verdict_line(checked: Checked) -> str:
+    """`seq  agent  tool {params}  BLOCK dropped-binding-constraint  policy needs-approval`."""
+    verdict = checked.verdict
+    call = f"{checked.tool} {output.json_text(checked.params)}"
+    colour = "green" if verdict.verdict == "PASS" else "red"
+    said = click.style(
+        " ".join([verdict.verdict, *(reason.code for reason in verdict.reasons[:1])]), fg=colour
+    )
+    return f"{verdict.seq:>6}  {AGENT:<12} {call:<32} {said}  policy {verdict.policy.answer}"
