@@ -25,6 +25,7 @@ GROUPS = {
     "runtime": ("runtime", "build"),
     "test": ("runtime", "build", "test"),
     "lint": ("runtime", "build", "test", "lint"),
+    "bench": ("runtime", "build", "bench"),
 }
 
 

@@ -1,5 +1,5 @@
-# Sourced by the other scripts, which have set `root`. `set_up GROUP` sees to it that .venv holds the pinned
-# packages of GROUP (runtime, test or lint) and the project; it prints nothing on stdout and, unless it has work
+# Sourced by the other scripts, which have set `root`. `set_up GROUP` sees to it that .venv holds the project and
+# the pinned packages of GROUP (runtime, test, lint or bench); it prints nothing on stdout and, unless it has work
 # to do, takes a few hundredths of a second.
 
 fits() {
