@@ -7,24 +7,27 @@ to `CAP`; beyond it the answer is `MAY`. Source: "Precheck" of the action gate's
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice, product
 from typing import Any, Final
 
 from blackboard.gate.actions.cells import MISSING, Cell, cells
 from blackboard.gate.actions.domain import ANY, Tool, Values
-from blackboard.gate.actions.formula import Both, Either, Formula, Part, Seen, both, comparisons, either
+from blackboard.gate.actions.formula import Both, Either, Formula, Part, Seen, holds, stands
 from blackboard.gate.actions.residual import Compare
 from blackboard.records import atoms
 from blackboard.records.atoms import ABSENT, Test
 from blackboard.records.digest import action_digest
 
-CAP: Final = 20_000
+CAP: Final = 50_000
 """How much is tried for one formula: each cell costs as much as the formula has comparisons left."""
 
 KNOWABLE: Final = 256
 """A tool with at most so many calls of which a formula holds has them all looked at, where an approval of
 one action matters, of which no more is known than its digest."""
+
+_LARGE: Final = 16
+"""A formula with more comparisons is tried on the least call first: it may be as good as any."""
 
 Params = dict[str, Any]
 
@@ -42,18 +45,26 @@ MAY: Final = May()
 
 
 def find_call(
-    calls: Calls, formula: Formula, *, never: frozenset[str] = frozenset(), only: frozenset[str] | None = None
+    calls: Calls,
+    formula: Formula,
+    *,
+    never: frozenset[str] = frozenset(),
+    only: frozenset[str] | None = None,
+    bare: bool = False,
 ) -> Params | May | None:
     """Return the params of a call of which the formula holds, None where there is no such call.
 
     The call's digest is not among `never`, and among `only` if that is given. `MAY`: not all was tried
-    that could be, or the call is one of `only`, of which nobody can tell what it is.
+    that could be, or the call is one of `only`, of which nobody can tell what it is. `bare`: calls with
+    fewer params are tried first.
     """
     if formula is False or calls.none or (only is not None and not only):
         return None
     if only and calls.unlimited:
-        return MAY if find_call(calls, formula) is not None else None
-    search = Search(calls, formula, KNOWABLE if only else len(never) + 1, whole=bool(only))
+        return MAY if find_call(calls, formula, bare=bare) is not None else None
+    if not only and not never and len(_compares(formula, [])) > _LARGE and _holds(formula, calls.required):
+        return {**calls.required}
+    search = Search(calls, formula, KNOWABLE if only else len(never) + 1, whole=bool(only), bare=bare)
     for params in search.found():
         digest = action_digest(calls.tool.name, params) if only or never else ""
         if digest not in never and (not only or digest in only):
@@ -68,7 +79,7 @@ class Calls:
         self.tool = tool
         self.domain = tool.domain
         needed = () if self.domain is None else sorted(self.domain.required)
-        first = {name: next(cells((), self.values(name), optional=False), MISSING) for name in needed}
+        first = {name: next(cells((), self.values(name)), MISSING) for name in needed}
         self.required = {name: cell.members(1)[0] for name, cell in first.items()}
         self.none = ABSENT in self.required.values()
         self.unlimited = self.domain is None or self.domain.others is not None
@@ -77,26 +88,39 @@ class Calls:
         """What a parameter of a call may be; None where it cannot be given."""
         return ANY if self.domain is None else self.domain.values(name)
 
-    def cells(self, name: str, compares: Sequence[Compare] = ()) -> Iterator[Cell]:
-        """The cells of a parameter that these comparisons read."""
-        optional = self.domain is None or name not in self.domain.required
-        return cells(compares, self.values(name), optional=optional)
+    def cells(self, name: str, compares: Sequence[Compare] = (), *, bare: bool = True) -> Iterator[Cell]:
+        """The cells of a parameter that these comparisons read: its absence first (`bare`), or last."""
+        given = cells(compares, self.values(name))
+        if name in self.required:
+            return given
+        return chain((MISSING,), given) if bare else chain(given, (MISSING,))
+
+
+def callable_tools(tools: Iterable[Tool]) -> Iterator[Calls]:
+    """The tools of which there is a call at all, by name."""
+    for tool in sorted(tools, key=lambda tool: tool.name):
+        calls = Calls(tool)
+        if not calls.none:
+            yield calls
 
 
 class Search:
     """One search for calls of which a formula holds.
 
     `variety` 1: one call for each way in which the formula comes to hold; more: up to so many calls,
-    also such that differ in nothing the formula sees; `whole`: unless those are all there are, none.
-    `cut`: there may be other calls than those found.
+    also such that differ in nothing the formula sees; `whole`: unless those are all there are, none; `bare`:
+    those with fewer params first. `cut`: there may be other calls than those found.
     """
 
-    def __init__(self, calls: Calls, formula: Formula, variety: int = 1, *, whole: bool = False) -> None:
+    def __init__(
+        self, calls: Calls, formula: Formula, variety: int = 1, *, whole: bool = False, bare: bool = False
+    ) -> None:
         self.cut = False
         self._calls = calls
         self._formula = formula
         self._variety = variety
         self._whole = whole
+        self._bare = bare
         self._left = CAP
         self._tests: dict[int, Test] = {}
 
@@ -118,11 +142,16 @@ class Search:
             if formula:
                 yield chosen
             return
-        compares = list(comparisons(formula))
-        name = compares[0].field
-        read = [compare for compare in compares if compare.field == name]
+        if self._variety == 1 and isinstance(formula, Either):
+            # One at a time: they have fewer fields than all together, and none has to be found twice.
+            for part in formula.parts:
+                yield from self._ways(part, chosen)
+            return
+        compares = _compares(formula, [])
+        name = _decisive(formula, compares).field
+        read = {id(compare): compare for compare in compares if compare.field == name}
         told: set[tuple[Part, ...]] = set()
-        for cell in self._calls.cells(name, read):
+        for cell in self._calls.cells(name, list(read.values()), bare=self._bare):
             self._left -= len(compares)
             if self._left < 0:
                 self.cut = True
@@ -136,17 +165,15 @@ class Search:
                 told.add(told_of)
             yield from self._ways(_given(formula, name, parts), chosen | {name: cell})
 
-    def _parts(self, read: Sequence[Compare], value: Any) -> dict[int, Part]:
+    def _parts(self, read: Mapping[int, Compare], value: Any) -> dict[int, Part]:
         """Where the value stands to each of the comparisons, by their identity."""
         if value is ABSENT:
-            return {id(compare): "missing" for compare in read}
-        return {id(compare): _PARTS[self._test(compare)(value)] for compare in read}
-
-    def _test(self, compare: Compare) -> Test:
-        known = self._tests.get(id(compare))
-        if known is None:
-            known = self._tests[id(compare)] = atoms.test(compare.op, compare.value)
-        return known
+            return dict.fromkeys(read, "missing")
+        tests = self._tests
+        for key, compare in read.items():
+            if key not in tests:
+                tests[key] = atoms.test(compare.op, compare.value)
+        return {key: _PARTS[tests[key](value)] for key in read}
 
     def _varied(self, way: dict[str, Cell]) -> Iterator[Params]:
         """The calls of one way: its fields with members of their cells, the others with all they may be."""
@@ -165,8 +192,8 @@ class Search:
     def _more(self, pools: dict[str, Sequence[Any]], most: int) -> Sequence[Params]:
         """Parameters that nothing declares or reads: none, and one at a time where there can be any."""
         others = ANY if self._calls.domain is None else self._calls.domain.others
-        cell = next(cells((), others, optional=True))
-        read = {compare.field for compare in comparisons(self._formula)}
+        cell = next(cells((), others), MISSING)
+        read = {compare.field for compare in _compares(self._formula, [])}
         names = (name for at in count(1) if (name := f"other{at}") not in read and name not in pools)
         return (
             [{}] if cell is MISSING else [{}, *({name: cell.members(1)[0]} for name in islice(names, most))]
@@ -176,17 +203,50 @@ class Search:
 _PARTS: Final[tuple[Part, Part, Part]] = ("fails", "other", "passes")
 
 
-def _given(formula: Formula, name: str, parts: dict[int, Part]) -> Formula:
+def _compares(formula: Formula, found: list[Compare]) -> list[Compare]:
+    """The comparisons of a formula, added to those found."""
+    if isinstance(formula, Seen):
+        found.append(formula.compare)
+    elif isinstance(formula, (Both, Either)):
+        for part in formula.parts:
+            _compares(part, found)
+    return found
+
+
+def _holds(formula: Formula, params: Params) -> bool:
+    """Whether the formula holds of a call."""
+
+    def about(seen: Seen) -> bool:
+        return stands(seen.compare, params.get(seen.compare.field, ABSENT)) == seen.part
+
+    return holds(formula, about)
+
+
+def _decisive(formula: Formula, compares: Sequence[Compare]) -> Compare:
+    """The comparison to settle first: one that has to come out one way, if there is any."""
+    parts = formula.parts if isinstance(formula, Both) else ()
+    return next((part.compare for part in parts if isinstance(part, Seen)), compares[0])
+
+
+def _given(formula: Formula, name: str, parts: Mapping[int, Part]) -> Formula:
     """What is left of the formula when the field stands so to its comparisons."""
-    match formula:
-        case Seen(compare, part):
-            return formula if compare.field != name else parts[id(compare)] == part
-        case Both(inner):
-            return both(_given(one, name, parts) for one in inner)
-        case Either(inner):
-            return either(_given(one, name, parts) for one in inner)
-        case _:
-            return formula
+    if isinstance(formula, Seen):
+        compare, part = formula
+        return formula if compare.field != name else parts[id(compare)] == part
+    if not isinstance(formula, (Both, Either)):
+        return formula
+    kind = type(formula)
+    neutral = kind is Both
+    left: list[Formula] = []
+    for inner in formula.parts:
+        found = _given(inner, name, parts)
+        if found is (not neutral):
+            return found
+        if isinstance(found, kind):
+            left += found.parts
+        elif found is not neutral:
+            left.append(found)
+    return kind(tuple(left)) if len(left) > 1 else left[0] if left else neutral
 
 
 def _without_absent(params: Params) -> Params:

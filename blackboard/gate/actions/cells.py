@@ -115,21 +115,20 @@ MISSING: Final = Point(ABSENT)
 _SINGLE: Final = (Point(True), Point(False), Point(None), Arrays(), Objects())
 
 
-def cells(compares: Sequence[Compare], values: Values | None, *, optional: bool) -> Iterator[Cell]:
+def cells(compares: Sequence[Compare], values: Values | None) -> Iterator[Cell]:
     """The cells of a field that these comparisons read and that may have these values, none of them empty.
 
-    `values` None: the field cannot be given. `optional`: it can be left out, which comes last; what the
-    comparisons are about comes first.
+    `values` None: the field cannot be given. What the comparisons are about comes first; that the field is
+    missing is left to the caller.
     """
-    if values is not None:
-        if values.choices is not None:
-            yield from map(Point, values.choices)
-        else:
-            for cell in _typed(compares, values):
-                if values is ANY or any(map(values.allows, cell.members(1))):
-                    yield cell
-    if optional or values is None:
-        yield MISSING
+    if values is None:
+        return
+    if values.choices is not None:
+        yield from map(Point, values.choices)
+        return
+    for cell in _typed(compares, values):
+        if values is ANY or any(map(values.allows, cell.members(1))):
+            yield cell
 
 
 def _typed(compares: Sequence[Compare], values: Values) -> Iterator[Cell]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from blackboard.gate.actions.calls import Calls, find_call
 from blackboard.gate.actions.formula import Formula, at_least, danger
-from blackboard.gate.actions.residual import residual, truths
+from blackboard.gate.actions.residual import evaluator, residual, truths
 from blackboard.gate.actions.sides import Side
 from blackboard.records import Rule
 from blackboard.records.atoms import ABSENT
@@ -31,7 +31,7 @@ Fields = frozenset[str]
 
 class Restriction:
     """A restriction in force: its `copies`, the actions that it is `approved` for, the `fields` of facts
-    that it reads. `calls` are those of the tools that it covers.
+    that it reads. `calls` are those of the tools that it covers, each of which takes some.
     """
 
     __slots__ = ("_calls", "_exposed", "_full", "_known", "_lacking", "approved", "copies", "fields", "rule")
@@ -61,20 +61,26 @@ class Restriction:
         mine = lost & self.fields
         found = self._exposed.get(mine)
         if found is None:
-            found = self._exposed[mine] = self._some_call(self._danger(mine))
+            found = self._exposed[mine] = self._tried(mine)
         return found
 
-    def _danger(self, lost: Fields) -> Formula:
+    def _tried(self, lost: Fields) -> bool:
         known = list(self._known)
         for at, field, truth in self._lacking:
             if field in lost:
                 known[at] = truth
         if tuple(known) == self._known:
             return False
-        return danger(self._full, residual(self.rule.predicate, known), restrictive=True)
+        held = residual(self.rule.predicate, known)
+        # The least call is tried first: that is cheap, and what is left to the facts shows there.
+        least = self._calls[0].required
+        if not self.approved and evaluator(self._full)(least) > evaluator(held)(least):
+            return True
+        return self._some_call(danger(self._full, held, restrictive=True))
 
     def _some_call(self, formula: Formula) -> bool:
-        return any(find_call(calls, formula, never=self.approved) is not None for calls in self._calls)
+        found = (find_call(calls, formula, never=self.approved, bare=True) for calls in self._calls)
+        return any(call is not None for call in found)
 
 
 def fields_of(predicate: Predicate) -> Fields:

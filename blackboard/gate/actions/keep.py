@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from blackboard.gate.actions.calls import Calls
+from blackboard.gate.actions.calls import Calls, callable_tools
 from blackboard.gate.actions.domain import Tool
 from blackboard.gate.actions.exposure import Restriction, fields_of, least_facts
 from blackboard.gate.actions.sides import Side, full_side
@@ -58,11 +58,10 @@ def repair(world: World, kept: Iterable[int], tools: Sequence[Tool]) -> Keep:
 
 
 def _covered(world: World, tools: Iterable[Tool]) -> dict[Rule, list[Calls]]:
-    """The rules that cover one of the tools, with the tools' calls."""
+    """The rules that cover one of the tools that can be called, with the calls that these take."""
     found: dict[Rule, list[Calls]] = {}
-    for tool in tools:
-        calls = Calls(tool)
-        for rule in world.records.rules_for(tool.name):
+    for calls in callable_tools(tools):
+        for rule in world.records.rules_for(calls.tool.name):
             found.setdefault(rule, []).append(calls)
     return found
 

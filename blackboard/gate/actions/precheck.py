@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from blackboard.canonical import normal
 from blackboard.gate.actions import notes, reasons
-from blackboard.gate.actions.calls import MAY, Calls, May, Params, find_call
+from blackboard.gate.actions.calls import MAY, Calls, May, Params, callable_tools, find_call
 from blackboard.gate.actions.compiling import Compiled, Row, compile_tool
 from blackboard.gate.actions.domain import Domain, Tool, read_tools
 from blackboard.gate.actions.formula import Formula, at_least, danger
@@ -55,7 +55,7 @@ def precheck(
 
     The options are those of `judge`.
     """
-    asked = [(calls, compile_tool(world, calls.tool.name)) for calls in _callable(tools)]
+    asked = [(calls, compile_tool(world, calls.tool.name)) for calls in callable_tools(tools)]
     every = _threats(asked)
     threats = every if unseen == "block" else _threats(asked, unseen)
     blocking = {threat.row.id for threat in threats}
@@ -82,7 +82,9 @@ def possible(row: Row, calls: Calls, unseen: Unseen = "block") -> Params | May |
     if row.alike:
         return None
     counting = None if unseen == "block" or row.dropped else row.dropped_for
-    found = find_call(calls, _danger(row), never=row.full_approved, only=counting)
+    # What a kept rule reads in facts differs where the params leave it to the facts.
+    bare = row.held is not None
+    found = find_call(calls, _danger(row), never=row.full_approved, only=counting, bare=bare)
     lost = row.held_approved - row.full_approved
     if lost and (found is None or found is MAY):
         # For those actions the holder takes the rule for FALSE.
@@ -100,14 +102,6 @@ def _danger(row: Row) -> Formula:
 
 
 # ---- over all tools
-
-
-def _callable(tools: Sequence[Tool]) -> Iterator[Calls]:
-    """The tools of which there is a call at all, by name."""
-    for tool in sorted(tools, key=lambda tool: tool.name):
-        calls = Calls(tool)
-        if not calls.none:
-            yield calls
 
 
 def _threats(asked: Sequence[tuple[Calls, Compiled]], unseen: Unseen = "block") -> list[Threat]:
