@@ -160,6 +160,27 @@ def test_text_that_is_no_json_is_told_in_the_same_words_by_every_python() -> Non
         assert caught.value.detail == f"the document: not JSON: {told}"
 
 
+@pytest.mark.parametrize(
+    ("text", "member"),
+    [
+        ("[" * 3000, "/0" * 64),
+        ('{"a": [' + "[" * 3000 + "]" * 3001 + "}", "/a" + "/0" * 63),
+        ('{"k": "]]", "a": [1, "x,\\"", ' + '{"b": ' * 3000, "/a/2" + "/b" * 62),
+        ("[]]]" + "[" * 65, "/0" * 64),
+    ],
+)
+def test_how_deep_is_too_deep_does_not_depend_on_the_python_that_runs(text: str, member: str) -> None:
+    with pytest.raises(Malformed, match="nested more than 64 deep") as caught:
+        read_file(text.encode())
+    assert (caught.value.member, caught.value.limit) == (member, 64)
+
+
+@pytest.mark.parametrize("text", ['"' + '\\"' * 200_000, '"' + "\\" * 200_001, '["a' + '\\"[' * 100_000])
+def test_a_text_that_nothing_closes_is_refused_at_once(text: str) -> None:
+    with pytest.raises(Malformed, match="not JSON"):
+        read_file(text.encode())
+
+
 # -- limits
 
 
@@ -182,7 +203,7 @@ def test_every_limit_answers_by_its_name(monkeypatch: pytest.MonkeyPatch) -> Non
         ('{"action": {"params": {"a": 1' + "0" * 100 + "}}}", "/action/params/a", 100),
         ('{"action": {"params": {"a": 1e1001}}}', "/action/params/a", 1000),
         ('{"a": ' + "[" * 64 + "]" * 64 + "}", "/a" + "/0" * 63, 64),
-        ("[" * 100_000, "", 64),
+        ("[" * 100_000, "/0" * 64, 64),
     ],
     ids=["digits", "exponent", "depth", "far beyond the depth"],
 )

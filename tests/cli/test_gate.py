@@ -386,6 +386,12 @@ def test_one_action_outside_the_catalog_leaves_the_others_judged(
     assert (headlines(ran), ran.code) == ([("ERROR", "malformed"), PASS], 2)
 
 
+def test_a_tool_of_a_catalog_without_a_schema_takes_any_params(gate: Gate, file: Callable[..., str]) -> None:
+    tools = [*CATALOG, {"name": "notes.append"}]
+    action = {"tool": "notes.append", "params": {"whatever": 1}}
+    assert gate(file(FX3, tools=tools, action=action)).code == 0
+
+
 def test_a_domain_removes_false_blocks_of_the_precheck(
     gate: Gate, file: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -6,12 +6,13 @@ are ignored. Source: "The file tool" and "The verdict" of the action gate's desi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from blackboard.canonical import parse_exact
+from blackboard.canonical import EXACT_DEPTH, parse_exact
 from blackboard.errors import Malformed, TooLarge
 from blackboard.gate.actions.action import Action, read_action
 from blackboard.gate.actions.domain import Tool, read_tools
@@ -35,6 +36,8 @@ MAX_K: Final = 1_000_000
 """The largest `k` of a retention scheme."""
 
 _NOT_JSON: Final = "RFC 8259"  # the limit that `parse_exact` names for what is no JSON
+# A string that nothing closes reaches to the end: looking for its end again and again would be slow.
+_TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{},:]', re.DOTALL)
 
 
 class FileCase(NamedTuple):
@@ -103,17 +106,43 @@ def _parsed(raw: bytes) -> object:
     try:
         return parse_exact(raw)
     except Malformed as error:
-        if error.limit != _NOT_JSON:
-            raise
-        raise fault((), f"not JSON: {_in_stable_words(raw)}", limit=_NOT_JSON) from None
+        # How deep the standard library gets, and its words for a text that is no JSON, change from one
+        # Python to the next: both are told here.
+        text = raw.decode("utf-8", "replace")
+        if (place := _too_deep(text)) is not None:
+            what = f"arrays and objects are nested more than {EXACT_DEPTH} deep"
+            raise fault(place, what, limit=EXACT_DEPTH) from None
+        if error.limit == _NOT_JSON:
+            raise fault((), f"not JSON: {_why(text)}", limit=_NOT_JSON) from None
+        raise
 
 
-def _in_stable_words(raw: bytes) -> str:
-    # What the standard library says of a text that is no JSON changes from one Python to the next.
+def _too_deep(text: str) -> Path | None:
+    """The first place beyond the depth, also in a text that is no JSON."""
+    path: list[str | int] = []
+    latest = ""
+    for found in _TOKEN.finditer(text):
+        mark = found[0]
+        if mark in "[{":
+            if len(path) == EXACT_DEPTH:
+                return tuple(path)
+            path.append(0 if mark == "[" else "")
+        elif mark in "]}":
+            path = path[:-1]
+        elif mark == "," and path and type(path[-1]) is int:
+            path[-1] += 1
+        elif mark == ":" and path:
+            path[-1] = latest[1:-1]
+        else:
+            latest = mark
+    return None
+
+
+def _why(text: str) -> str:
     what = "it is not what RFC 8259 describes"
     try:
-        msgspec.json.decode(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
+        msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
         what = str(error).removeprefix("JSON is malformed: ")
     return what[:1].lower() + what[1:]
 
