@@ -46,6 +46,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tls_cert: str | None = None
     tls_key: str | None = None
     behind_proxy: bool = False
+    signing_key: str | None = None
     heartbeat_seconds: float = 15.0
     shutdown_seconds: float = 20.0
     rejections_per_minute: int = 600
@@ -72,6 +73,7 @@ ABOUT: dict[str, str] = {
     "tls_cert": "The certificate chain, as a PEM file.",
     "tls_key": "The certificate's key, as a PEM file.",
     "behind_proxy": "A proxy in front terminates TLS, so plain HTTP is served beyond loopback.",
+    "signing_key": "The key file that signs certificates; default signing.key in the state directory.",
     "heartbeat_seconds": "Between two heartbeats of a stream; its token is checked again at each.",
     "shutdown_seconds": "How long a stopping server waits for requests in flight.",
     "rejections_per_minute": "Rejected writes of one agent that are logged; more are answered 429.",
@@ -86,6 +88,7 @@ ABOUT: dict[str, str] = {
 PREFIX = "BLACKBOARD_"
 FILE_NAME = "blackboard.toml"
 OPERATOR_TOKEN = "operator.token"  # noqa: S105 - a file name
+SIGNING_KEY = "signing.key"
 COMMAND_VARIABLES: dict[str, str] = {
     "BLACKBOARD_CONFIG": "the settings file, instead of `blackboard.toml` in the working directory",
     "BLACKBOARD_SERVER": "the server's address, as `--server`",
@@ -166,12 +169,16 @@ def combine(*sources: Mapping[str, Any]) -> Settings:
 
 
 def resolve(settings: Settings, environ: Mapping[str, str], cwd: Path) -> Settings:
-    """The same settings with `state_dir` an absolute path and `db` a database URL."""
+    """The same settings with `state_dir` and `signing_key` absolute paths and `db` a database URL."""
     state = settings.state_dir
     place = _absolute(state, environ, cwd) if state else platform_state_dir(environ, cwd)
     url = f"sqlite:///{place / 'blackboard.db'}" if settings.db is None else None
+    key = settings.signing_key
     return msgspec.structs.replace(
-        settings, state_dir=str(place), db=url or database_url(str(settings.db), environ, cwd)
+        settings,
+        state_dir=str(place),
+        db=url or database_url(str(settings.db), environ, cwd),
+        signing_key=None if key is None else str(_absolute(key, environ, cwd)),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from blackboard.config import Settings
 from blackboard.service.effects import Clock, Ids, Salts
 from blackboard.service.metrics import Metrics
+from blackboard.service.signing import Signer
 from blackboard.store.contract import Store
 
 
@@ -17,6 +18,7 @@ class Context:
     store: Store
     settings: Settings
     metrics: Metrics
+    signer: Signer
     clock: Clock
     salts: Salts
     ids: Ids

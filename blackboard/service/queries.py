@@ -7,8 +7,10 @@ import msgspec
 from blackboard.errors import BeyondHead, Malformed, UnknownBoard
 from blackboard.events.envelope import Row
 from blackboard.gate import query as pure
+from blackboard.gate.keeping import keep
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
+from blackboard.messages import verdicts
 from blackboard.messages.principal import Call, Principal
 from blackboard.projections.board import Board
 from blackboard.service.live import LiveBoard
@@ -19,8 +21,8 @@ MOST_EVENTS = 10_000
 PAGE_BYTES = 8 * 1024 * 1024
 """A page of the log ends with the event whose body crosses this."""
 
-BoardQuery = ask.GetBoard | ask.GetLedger | ask.GetAgents | ask.GetAgent
-BoardAnswer = say.BoardReply | say.LedgerReply | say.AgentsReply | say.AgentReply
+BoardQuery = ask.GetBoard | ask.GetLedger | ask.GetAgents | ask.GetAgent | ask.Keep
+BoardAnswer = say.BoardReply | say.LedgerReply | say.AgentsReply | say.AgentReply | verdicts.KeepReply
 
 
 async def boards(store: Store, principal: Principal) -> say.BoardsReply:
@@ -77,7 +79,7 @@ async def board(
     live: LiveBoard, store: Store, principal: Principal, query: BoardQuery, call: Call
 ) -> BoardAnswer:
     """One board, now or as of an earlier seq. Raises `UnknownBoard`, `UnknownAgent`, `BeyondHead`."""
-    at = None if isinstance(query, ask.GetBoard) else query.at
+    at = query.at if isinstance(query, ask.GetLedger | ask.GetAgents | ask.GetAgent) else None
 
     def now(current: Board) -> BoardAnswer | int:
         if not current.head:
@@ -107,6 +109,8 @@ def _answer(board: Board, head: int, principal: Principal, query: BoardQuery, ca
             return pure.agents(board, head=head)
         case ask.GetAgent(agent=agent):
             return pure.agent(board, agent, head=head)
+        case ask.Keep():
+            return keep(board, principal, query, head=head)
 
 
 def check_reached(name: str, head: int, seq: int) -> int:

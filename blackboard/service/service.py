@@ -27,6 +27,7 @@ from blackboard.service.keys import IGNORING_KEYS
 from blackboard.service.live import LiveBoard
 from blackboard.service.metrics import Metrics
 from blackboard.service.pending import Pending, Waiting, unexpected
+from blackboard.service.signing import Signer
 from blackboard.store.contract import Store
 
 log = logging.getLogger("blackboard.service")
@@ -72,6 +73,7 @@ class Service:
             store,
             settings,
             self.metrics,
+            Signer(settings),
             clock,
             salts,
             ids if ids is not None else time_ordered_ids(),
@@ -110,6 +112,8 @@ class Service:
             if not isinstance(prepared, Prepared):
                 prepared = prepare(prepared, agent=principal.agent, limits=self.limits)
             authorize(principal, board, prepared.command)
+            if isinstance(prepared.command, ask.IssueCertificate):
+                _ = self._context.signer.key  # what cannot be signed is not recorded either
             command_id, keyed = self._command_id(prepared, call)
             self._live(board).submit(Pending(principal, prepared, call, command_id, future, keyed=keyed))
             self.metrics.commands += 1
@@ -141,6 +145,9 @@ class Service:
         if isinstance(query, ask.ListBoards):
             authorize(principal, None, query)
             return await queries.boards(self.store, principal)
+        if isinstance(query, ask.GetSigningKey):
+            authorize(principal, None, query)
+            return self._context.signer.public()
         if board is None:
             raise Malformed("this query is about one board: name it", member="board")
         check_name(board)

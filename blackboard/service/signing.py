@@ -14,15 +14,47 @@ from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
     PrivateFormat,
+    PublicFormat,
     load_pem_private_key,
 )
 
-from blackboard.errors import Malformed
+from blackboard.config import SIGNING_KEY, Settings, make_state_dir
+from blackboard.errors import Malformed, Unavailable
+from blackboard.gate.actions.signing import key_id, raw_public_key
+from blackboard.messages.verdicts import SigningKeyReply
 
-__all__ = ["load", "load_or_make"]
+__all__ = ["Signer", "load", "load_or_make"]
 
 _RAW_BYTES: Final = 32
 _MAX_BYTES: Final = 4096
+
+
+class Signer:
+    """The signing key of one service: read, and made where there is none, when it is first needed."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._key: Ed25519PrivateKey | None = None
+
+    @property
+    def key(self) -> Ed25519PrivateKey:
+        """The private key. Raises `Unavailable` where there is none that can be used, saying why."""
+        if self._key is None:
+            try:
+                self._key = load_or_make(self._place())
+            except Malformed as error:
+                raise Unavailable(f"no certificate can be signed: {error.detail}") from error
+        return self._key
+
+    def public(self) -> SigningKeyReply:
+        """What certificates are verified with. Raises `Unavailable`, as `key`."""
+        key = self.key.public_key()
+        pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+        return SigningKeyReply(public_key=raw_public_key(key).hex(), pem=pem, key_id=key_id(key))
+
+    def _place(self) -> Path:
+        named = self._settings.signing_key
+        return Path(named) if named is not None else make_state_dir(self._settings) / SIGNING_KEY
 
 
 def load_or_make(path: str | Path) -> Ed25519PrivateKey:
