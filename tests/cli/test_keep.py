@@ -174,3 +174,70 @@ def test_a_repair_needs_what_is_kept_and_either_needs_tools(cli: Cli, file: Writ
     assert (ran.code, "/kept: is required" in ran.err) == (2, True)
     ran = cli("keep", file())
     assert (ran.code, "/tools: is required" in ran.err) == (2, True)
+
+
+# -- of a board
+
+Where = tuple[str, ...]
+ANN = ("--agent", "ann")
+TOOL = ("--tools", "pay.refund")
+
+
+@pytest.fixture
+def records(cli: Cli, board: Where) -> Where:
+    """A board with a rule that the agent ann has read, and one about the ledger that she has not."""
+    for rule in (RULE, LEDGER):
+        written = {name: member for name, member in rule.items() if name != "seq"}
+        assert cli("record", "add", json.dumps(written), *board).code == 0
+    assert cli("record", "read", "p1", *board, *ANN).code == 0
+    return board
+
+
+def test_a_board_answers_what_an_agents_compaction_has_to_keep(cli: Cli, records: Where) -> None:
+    ran = cli("keep", *TOOL, *records, *ANN)
+    assert ran.lines == ["p1"]
+    assert ran.err.splitlines() == [
+        "never delivered, to be read afterwards: p2",
+        "keys to be read again afterwards: task/B",
+    ]
+    told = cli("keep", *TOOL, *records, *ANN, "--json").json
+    assert (told["agent"], told["records"], told["held"]) == ("ann", ["p1", "p2"], ["p1"])
+    assert (told["read"], told["reread"]) == (["p2"], ["task/B"])
+
+
+def test_a_board_repairs_what_is_to_be_kept_anyway(cli: Cli, records: Where) -> None:
+    assert cli("keep", "--repair", "--kept", "p1", *TOOL, *records, *ANN).lines == ["p1"]
+    assert cli("keep", "--repair", *TOOL, *records, *ANN).lines == ["p1"]
+
+
+def test_an_operator_asks_about_an_agent(cli: Cli, records: Where) -> None:
+    assert cli("keep", "--of", "ann", *TOOL, *records, "--operator", "ops").lines == ["p1"]
+
+
+def test_a_board_is_asked_about_the_tools_of_a_catalog(cli: Cli, records: Where, catalog: str) -> None:
+    # No refund of the catalog can be above 4999.5: only the rule about the ledger is left.
+    told = cli("keep", "--catalog", catalog, *records, *ANN, "--json").json
+    assert told["records"] == ["p2"]
+    named = cli("keep", "--catalog", catalog, *TOOL, *records, *ANN, "--json").json
+    assert named["records"] == ["p2"]
+    assert cli("keep", "--catalog", catalog, "--tools", "notes.append", *records, *ANN).lines == []
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        ((), "name the tools"),
+        (("--kept", "p1", *TOOL), "--kept goes with --repair"),
+        (("--tools", "a.*"), "asterisk"),
+        (("--catalog", "missing.json"), "No such file"),
+    ],
+)
+def test_wrong_usage_on_a_board_ends_with_2(cli: Cli, board: Where, argv: tuple[str, ...], told: str) -> None:
+    ran = cli("keep", *argv, *board, *ANN)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err
+
+
+def test_a_tool_that_the_catalog_does_not_have_is_wrong_usage(cli: Cli, board: Where, catalog: str) -> None:
+    ran = cli("keep", "--catalog", catalog, "--tools", "x", *board, *ANN)
+    assert (ran.code, "the catalog has no tool 'x'" in ran.err) == (2, True)
