@@ -175,9 +175,9 @@ class BoardRead(Body, frozen=True):
 class AgentCompacted(Body, frozen=True):
     """What these agents observed at or before `base_seq` has left their context.
 
-    `kept` are the record ids that survive, None where that is not known (nothing is kept then);
-    `unknown` those among them that were never delivered to the agent. Several agents: one of them was
-    compacted, and nobody knows which.
+    `kept` are the record ids that survive, None where that is not known (nothing is kept then). `unknown`
+    were claimed to survive and never delivered to the agent, `lost` were delivered and gone before. Several
+    agents: one of them was compacted, and nobody knows which.
     """
 
     KIND = "agent.compacted"
@@ -187,6 +187,7 @@ class AgentCompacted(Body, frozen=True):
     declared_by: Declarer = "self"
     kept: list[str] | None = None
     unknown: list[str] = []
+    lost: list[str] = []
     notify: Notify = "in-band"
     summary_digest: str | None = None
     tokens_before: int | None = None

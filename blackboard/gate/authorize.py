@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from blackboard.errors import NotAllowed, UnknownBoard
-from blackboard.messages.commands import GetAgent, Message
+from blackboard.gate.actions.sides import full_side
+from blackboard.gate.actions.world import World
+from blackboard.messages.commands import GetAgent, Keep, Message
 from blackboard.messages.operations import BY_MESSAGE
 from blackboard.messages.principal import Principal
+from blackboard.projections.board import Board
+from blackboard.records import Holding
 
 
 def authorize(principal: Principal, board: str | None, message: Message) -> None:
@@ -19,8 +23,44 @@ def authorize(principal: Principal, board: str | None, message: Message) -> None
             f"{operation.name} is for {allowed}; this credential is {principal.actor}",
             members={"operation": operation.name, "roles": list(operation.roles)},
         )
-    if isinstance(message, GetAgent) and principal.role == "agent" and message.agent != principal.name:
-        raise NotAllowed(f"an agent sees its own view only; {principal.name!r} asked for {message.agent!r}")
+    if isinstance(message, GetAgent | Keep) and principal.role == "agent":
+        about = message.agent if message.agent is not None else principal.name
+        if about != principal.name:
+            raise NotAllowed(f"an agent sees its own view only; {principal.name!r} asked for {about!r}")
+
+
+def authorize_write(board: Board, principal: Principal, key: str) -> None:
+    """Raise `NotAllowed` where the credential's write grant does not cover the key.
+
+    A key that a rule in force reads from the ledger takes a grant that names it: else an agent could write
+    the entry that licenses what it is about to do.
+    """
+    grants = principal.grants
+    if not grants.may_write(key):
+        raise NotAllowed(
+            f"{principal.actor} may not write {key!r}; it may write {', '.join(grants.writes or ())}",
+            members={"key": key},
+        )
+    if key in board.records.ledger_keys and not grants.names(key):
+        reader = _reader(board, key)
+        if reader is not None:
+            raise NotAllowed(
+                f"policy {reader!r} reads {key!r} from the ledger, so writing it takes a write grant that "
+                f"names the key, and {principal.actor} has none: ask an operator for a credential with "
+                f"writes {[key]!r}, or to write through a coordinator that has it",
+                members={"key": key, "policy": reader, "grant": key},
+            )
+
+
+def _reader(board: Board, key: str) -> str | None:
+    """The id of a policy in force that reads the key from the ledger."""
+    side = full_side(World(board.records, Holding(), board.head))
+    for rule in board.records.rules():
+        if any(atom.source == "ledger" and atom.field == key for atom in rule.atoms):
+            copies = side.live_copies(rule)
+            if copies:
+                return board.records.items[copies[-1]].id
+    return None
 
 
 def unknown_board(board: str) -> UnknownBoard:

@@ -81,11 +81,16 @@ def _payload_hash(board: Board, _words: list[str], _at: int, word: str) -> bool:
     return _HEX.fullmatch(word) is not None and board.ledger.hashed(word.lower())
 
 
+def _record_id(board: Board, _words: list[str], _at: int, word: str) -> bool:
+    return board.records.position(word) is not None
+
+
 _FORMS: tuple[Callable[[Board, list[str], int, str], bool], ...] = (
     _entry_id,
     _key_at_revision,
     _named_revision,
     _payload_hash,
+    _record_id,
 )
 
 

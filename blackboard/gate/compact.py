@@ -20,16 +20,16 @@ def decide_compact(asked: Asked, command: ask.Compact) -> Decision:
     agents = _whom(asked, command)
     base = _base(board, command)
     own = principal.agent is not None and agents == [principal.agent]
-    claimed = command.kept if own else None
-    delivered: frozenset[str] = frozenset()  # records are delivered from a later board format on
-    unknown = [record for record in dict.fromkeys(claimed or ()) if record not in delivered]
+    claimed = None if not own or command.kept is None else list(dict.fromkeys(command.kept))
+    kept, lost, unknown = _sorted(asked, claimed or [])
     body = kinds.AgentCompacted(
         agents=agents,
         base_seq=base,
         cause=command.cause,
         declared_by="self" if own else "operator" if principal.role == "operator" else "peer",
-        kept=None if claimed is None else [record for record in claimed if record in delivered],
+        kept=None if claimed is None else kept,
         unknown=unknown,
+        lost=lost,
         notify=command.notify,
         summary_digest=command.summary_digest,
         tokens_before=command.tokens_before,
@@ -42,9 +42,27 @@ def decide_compact(asked: Asked, command: ask.Compact) -> Decision:
     if asked.actor is not None:
         bodies += raise_signals(board, Moment(agent=asked.actor, turn=command.turn, invented=unknown))
     reply = say.CompactReply(
-        agents=agents, base_seq=base, unknown_kept=unknown, mode=mode.mode if mode is not None else None
+        agents=agents,
+        base_seq=base,
+        unknown_kept=unknown,
+        lost_kept=lost,
+        mode=mode.mode if mode is not None else None,
     )
     return asked.decide([*bodies], reply)
+
+
+def _sorted(asked: Asked, claimed: list[str]) -> tuple[list[str], list[str], list[str]]:
+    """The claimed record ids: those that the agent still holds, had lost before, and never had."""
+    kept, lost, unknown = [], [], []
+    for name in claimed:
+        position = asked.board.records.position(name)
+        if position is None or not asked.agent.holding.delivered(position):
+            unknown.append(name)
+        elif asked.agent.holding.holds(position):
+            kept.append(name)
+        else:
+            lost.append(name)
+    return kept, lost, unknown
 
 
 def _whom(asked: Asked, command: ask.Compact) -> list[str]:

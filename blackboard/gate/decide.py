@@ -15,6 +15,7 @@ from blackboard.events import kinds
 from blackboard.events.envelope import Draft
 from blackboard.gate.authorize import authorize, unknown_board
 from blackboard.gate.case import Fetched, Need
+from blackboard.gate.check import decide_check
 from blackboard.gate.citing import find_citations
 from blackboard.gate.compact import decide_compact
 from blackboard.gate.decision import Asked, Decision, raise_signals
@@ -30,6 +31,8 @@ from blackboard.gate.moment import Moment
 from blackboard.gate.propose import accept_needs, decide_accept, decide_propose, decide_refuse, propose_needs
 from blackboard.gate.query import board_members
 from blackboard.gate.read import decide_read, decide_read_entry, decide_read_proposals
+from blackboard.gate.record import decide_add
+from blackboard.gate.sight import compile_needs
 from blackboard.gate.telling import context
 from blackboard.gate.turn import check_turn
 from blackboard.gate.write import decide_write, needed
@@ -52,6 +55,8 @@ def needs(board: Board, principal: Principal, prepared: Prepared) -> list[Need]:
             return accept_needs(board, agent, proposal)
         case ask.Propose():
             return propose_needs(board, agent, prepared.writes)
+        case ask.Check(tool=tool) | ask.IssueCertificate(tool=tool):
+            return compile_needs(board, agent, tool)
         case _:
             return []
 
@@ -116,6 +121,10 @@ def _decide(asked: Asked, name: str, command: ask.Command) -> Decision:  # noqa:
             return _entering(asked, command.turn, decide_propose(asked, command))
         case ask.RefuseProposal():
             return _entering(asked, command.turn, decide_refuse(asked, command))
+        case ask.AddRecord():
+            return _entering(asked, command.turn, decide_add(asked, command))
+        case ask.Check():
+            return _entering(asked, command.turn, decide_check(asked, command))
         case ask.AcceptProposal():
             return decide_accept(asked, command)
         case ask.Compact():

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from blackboard.canonical import parse_exact
 from blackboard.errors import BlackboardError, RevisionMissing
 from blackboard.events import kinds
 from blackboard.events.envelope import Event
 from blackboard.gate.case import Case, Fetched, Need
 from blackboard.gate.decide import filled, told_signal
+from blackboard.gate.record import added
 from blackboard.gate.telling import context
 from blackboard.gate.write import acknowledged, missing_revision, receipt, rejection
 from blackboard.gate.writes.replay import Replay, needs_earlier, replay
@@ -19,6 +21,7 @@ from blackboard.messages.prepare import Prepared, PreparedWrite
 from blackboard.messages.principal import Call, Principal
 from blackboard.projections.agent import AgentState
 from blackboard.projections.board import Board
+from blackboard.records import read_record
 
 
 def outcome_needs(board: Board, prepared: Prepared, events: Sequence[Event]) -> list[Need]:
@@ -73,6 +76,8 @@ def _reply(
                 return say.SayReply(cited=body.cited)
             case kinds.WriteProposed():
                 return say.ProposeReply(proposal=f"proposal:{event.seq}")
+            case kinds.RecordAdded():
+                return added(read_record(parse_exact(bytes(body.record)) | {"seq": event.seq}))
             case kinds.BoardOpened() if isinstance(prepared.command, ask.OpenBoard):
                 return say.BoardReply(created=True)
             case _:
@@ -92,6 +97,7 @@ def _compacted(body: kinds.AgentCompacted, events: Sequence[Event]) -> say.Compa
         agents=body.agents,
         base_seq=body.base_seq,
         unknown_kept=body.unknown,
+        lost_kept=body.lost,
         mode=modes[0] if modes else None,
     )
 

@@ -13,6 +13,7 @@ from msgspec import Raw
 from blackboard import canonical
 from blackboard.errors import NotAllowed, ProposalClosed, UnknownProposal
 from blackboard.events import kinds
+from blackboard.gate.authorize import authorize_write
 from blackboard.gate.case import Case, Need
 from blackboard.gate.decision import Asked, Decision
 from blackboard.gate.write import Judged, accept, judge, missing_revision, needed, refuse
@@ -73,11 +74,7 @@ def decide_accept(asked: Asked, command: ask.AcceptProposal) -> Decision:
     _check_coordinator(asked, "accept")
     writes = as_coordinator(asked.agent, proposal)
     for write in writes:
-        if not asked.principal.grants.may_write(write.key):
-            raise NotAllowed(
-                f"{asked.principal.actor} may not write {write.key!r}, which this proposal does",
-                members={"key": write.key},
-            )
+        authorize_write(asked.board, asked.principal, write.key)
     judged = judge(asked, writes)
     violations = [*judged.violations, *_unread(asked, command, proposal, judged)]
     if violations:

@@ -7,24 +7,22 @@ from __future__ import annotations
 
 from msgspec import Raw
 
-from blackboard.errors import Malformed, TooLarge
+from blackboard.errors import TooLarge
 from blackboard.events import kinds
 from blackboard.gate.decision import Asked, Decision
+from blackboard.gate.paging import PAGE_BYTES, READ_BYTES, parse_cursor
+from blackboard.gate.record import decide_read_records
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
 from blackboard.messages.limits import DEFAULT_LIMITS
 from blackboard.projections.board import Board, OpenProposal
 from blackboard.projections.ledger import Entry
 
-PAGE_BYTES = 1024 * 1024
-"""A page of a full read, or of the ledger, ends with the entry that crosses this."""
-
-READ_BYTES = 16 * 1024 * 1024
-"""The most that a read by keys serves at once."""
-
 
 def decide_read(asked: Asked, command: ask.Read) -> Decision:
-    """A read by keys, or a page of a full read."""
+    """A read by keys or of records, or a page of a full read."""
+    if command.records is not None:
+        return decide_read_records(asked, command)
     if command.keys is None:
         return _page(asked, command)
     keys = list(dict.fromkeys(command.keys))
@@ -106,20 +104,6 @@ def prefix_of(asked: Asked) -> str:
     """The prefix that bounds the agent's full re-read: the log's word, else its token's."""
     agent = asked.agent
     return agent.demotion.prefix if agent.joined else asked.principal.grants.prefix
-
-
-def parse_cursor(cursor: str | None) -> tuple[int, str | None]:
-    """Page number and the key before the page. Raises `Malformed`."""
-    if cursor is None:
-        return 1, None
-    page, colon, key = cursor.partition(":")
-    if not colon or not key or not page.isascii() or not page.isdigit() or len(page) > 9 or int(page) < 2:
-        raise Malformed(
-            f"cursor {cursor!r}: send the cursor of the page before, unchanged",
-            member="/cursor",
-            value=cursor,
-        )
-    return int(page), key
 
 
 def decide_read_proposals(asked: Asked) -> Decision:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from msgspec import Raw, Struct
 
-from blackboard.errors import ERRORS_BY_CODE, BlackboardError, NotAllowed, RevisionMissing
+from blackboard.errors import ERRORS_BY_CODE, BlackboardError, RevisionMissing
 from blackboard.events import kinds
 from blackboard.events.envelope import Draft
+from blackboard.gate.authorize import authorize_write
 from blackboard.gate.case import Case, Need
 from blackboard.gate.decision import Asked, Decision, raise_signals
 from blackboard.gate.moment import Moment
@@ -76,7 +77,8 @@ def judge(asked: Asked, writes: tuple[PreparedWrite, ...]) -> Judged:
 def decide_write(asked: Asked, turn: int | None) -> Decision:
     """Decide a batch that an agent sent. Replays alone are a receipt, whatever turn they name."""
     writes = asked.prepared.writes
-    _check_grant(asked, writes)
+    for write in writes:
+        authorize_write(asked.board, asked.principal, write.key)
     missing = [write.key for write in writes if write.revision is None]
     judged = judge(asked, writes) if not missing else None
     if judged is None or judged.cases:
@@ -84,19 +86,6 @@ def decide_write(asked: Asked, turn: int | None) -> Decision:
     if judged is None:
         return _refuse_missing(asked, turn, missing)
     return refuse(asked, turn, judged) if judged.violations else accept(asked, turn, judged)
-
-
-def _check_grant(asked: Asked, writes: tuple[PreparedWrite, ...]) -> None:
-    grants = asked.principal.grants
-    if grants.writes is None:
-        return
-    for write in writes:
-        if not grants.may_write(write.key):
-            allowed = ", ".join(grants.writes)
-            raise NotAllowed(
-                f"{asked.principal.actor} may not write {write.key!r}; it may write {allowed}",
-                members={"key": write.key},
-            )
 
 
 def accept(

@@ -66,6 +66,7 @@ class KeepReply(Struct, frozen=True, kw_only=True):
 
     `held` are those of them that the agent holds, so that a compaction can keep them; `read` those that it
     has to read after it, and `reread` the ledger keys, since entries never survive a compaction.
+    `smallest` tells that no smaller set of facts would do.
     """
 
     agent: str
@@ -74,6 +75,7 @@ class KeepReply(Struct, frozen=True, kw_only=True):
     held: list[str] = []
     read: list[str] = []
     reread: list[str] = []
+    smallest: bool = True
 
 
 class SigningKeyReply(Struct, frozen=True, kw_only=True):

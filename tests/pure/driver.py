@@ -17,14 +17,17 @@ from blackboard.errors import BlackboardError
 from blackboard.events import kinds
 from blackboard.events.envelope import GENESIS, Command, Event, Row, number, seal, unseal, verify_row
 from blackboard.events.policy import PolicyPatch
+from blackboard.gate.authorize import authorize
 from blackboard.gate.case import Fetched, Need
 from blackboard.gate.decide import complete, decide, needs
+from blackboard.gate.keeping import keep
 from blackboard.gate.outcome import outcome, outcome_needs
 from blackboard.gate.writes import CODES
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
 from blackboard.messages.prepare import Prepared, prepare
 from blackboard.messages.principal import Call, Grants, Principal
+from blackboard.messages.verdicts import CertificateReply, CheckReply, KeepReply, RecordReply
 from blackboard.projections import snapshot
 from blackboard.projections.agent import AgentState
 from blackboard.projections.board import Board
@@ -71,10 +74,18 @@ def write(key: str, revision: int | None, value: Any = None, **members: Any) -> 
 
 
 class World:
-    """One board. `policy` are the members that differ from the default; `opened` False leaves it unopened."""
+    """One board. `policy` are the members that differ from the default; `opened` False leaves it unopened.
+
+    `at_format` is the one it is opened with, None for the newest.
+    """
 
     def __init__(
-        self, policy: Mapping[str, Any] | None = None, *, opened: bool = True, auto_open: bool = False
+        self,
+        policy: Mapping[str, Any] | None = None,
+        *,
+        opened: bool = True,
+        auto_open: bool = False,
+        at_format: int | None = None,
     ) -> None:
         self.board = Board()
         self.events: list[Event] = []
@@ -85,7 +96,7 @@ class World:
         self._commands = 0
         self._bound: dict[tuple[str, str], list[Event]] = {}
         if opened:
-            self.operator.opens(policy)
+            self.operator.opens(policy, at_format=at_format)
 
     # -- who acts
 
@@ -212,6 +223,16 @@ class Actor:
     def sends(self, command: ask.Command, *, seen: int | None = None, once: str | None = None) -> Any:
         return self.world.send(self.principal, command, seen=seen, once=once)
 
+    def adds(self, record: Mapping[str, Any], **options: Any) -> RecordReply:
+        """Add a record, written as in a file but without its seq."""
+        turn = options.pop("turn", None)
+        return cast(RecordReply, self.sends(ask.AddRecord(record=dict(record), turn=turn), **options))
+
+    def keeps(self, *tools: Any, kept: list[str] | None = None, agent: str | None = None) -> KeepReply:
+        query = _strictly(ask.Keep(tools=list(tools), kept=kept, agent=agent), ask.Keep)
+        authorize(self.principal, NAME, query)
+        return keep(self.world.board, self.principal, query, head=self.world.head)
+
 
 class Agent(Actor):
     """One agent. `turn`, `seen` and `once` (an idempotency key) travel with any of its commands."""
@@ -266,6 +287,33 @@ class Agent(Actor):
         }
         return cast(say.CompactReply, self._sends(ask.Compact(base_seq=base_seq, **options), travel))
 
+    def reads_records(self, *names: str, **options: Any) -> say.ReadReply:
+        """Read records by their ids; without any, all of them, page by page."""
+        if names:
+            return cast(say.ReadReply, self._sends(ask.Read(records=list(names)), options))
+        limit, cursor, served = options.pop("limit", None), None, []
+        while True:
+            page = self._sends(ask.Read(records="all", cursor=cursor, limit=limit), options)
+            served += page.records
+            cursor = page.cursor
+            if cursor is None:
+                return cast(say.ReadReply, msgspec.structs.replace(page, records=served))
+
+    def checks(self, tool: str, params: Mapping[str, Any] | None = None, **options: Any) -> CheckReply:
+        travel: dict[str, Any] = {
+            name: options.pop(name) for name in ("turn", "seen", "once") if name in options
+        }
+        command = ask.Check(tool=tool, params=dict(params or {}), **options)
+        return cast(CheckReply, self._sends(command, travel))
+
+    def certifies(self, tool: str, **options: Any) -> CertificateReply:
+        return cast(CertificateReply, self._sends(ask.IssueCertificate(tool=tool), options))
+
+    def holds_record(self, name: str) -> bool:
+        position = self.world.board.records.position(name)
+        assert position is not None
+        return self.world.state(self).holding.holds(position)
+
     def says(self, text: str, **options: Any) -> say.SayReply:
         return cast(say.SayReply, self._sends(ask.Say(text=text), options))
 
@@ -303,9 +351,14 @@ class Operator(Actor):
     def __init__(self, world: World) -> None:
         super().__init__(world, Principal(role="operator", name="ops"))
 
-    def opens(self, policy: Mapping[str, Any] | None = None, **options: Any) -> say.BoardReply:
+    def opens(
+        self, policy: Mapping[str, Any] | None = None, *, at_format: int | None = None, **options: Any
+    ) -> say.BoardReply:
         patch = msgspec.convert(dict(policy), PolicyPatch) if policy is not None else None
-        return cast(say.BoardReply, self.sends(ask.OpenBoard(policy=patch), **options))
+        return cast(say.BoardReply, self.sends(ask.OpenBoard(policy=patch, format=at_format), **options))
+
+    def raises_format(self, number: int) -> say.Done:
+        return cast(say.Done, self.sends(ask.RaiseFormat(format=number)))
 
     def sets_policy(self, **members: Any) -> say.Done:
         return cast(say.Done, self.sends(ask.SetPolicy(policy=msgspec.convert(members, PolicyPatch))))

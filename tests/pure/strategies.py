@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from blackboard import canonical
 from blackboard.events import kinds
 from blackboard.events.policy import Policy, PolicyPatch, merge
+from blackboard.records.verdict import Answer, Note, Reason
 
 SAFE = 2**53 - 1
 
@@ -88,6 +89,7 @@ reads = st.builds(
     head=st.none() | seqs,
     page=st.none() | st.integers(1, 99),
     served=st.integers(0, 1000),
+    records=st.lists(names, max_size=2),
     proposals=st.lists(names, max_size=2),
 )
 
@@ -132,6 +134,37 @@ bodies: st.SearchStrategy[kinds.EventBody] = st.one_of(
     st.builds(kinds.ProposalAccepted, proposal=names, restate=st.booleans()),
     st.builds(kinds.ProposalRefused, proposal=names, reason=texts),
     st.just(kinds.TurnEnded()),
+    st.builds(kinds.RecordAdded, record=raws),
+    st.builds(
+        kinds.ActionChecked,
+        tool=names,
+        params=raws,
+        verdict=st.sampled_from(["PASS", "BLOCK"]),
+        head=seqs,
+        policy=st.builds(
+            Answer, answer=st.sampled_from(["deny", "default"]), rules=st.lists(names, max_size=2)
+        ),
+        digest=hexes,
+        basis=bases,
+        allow_unevaluable=st.booleans(),
+        reasons=st.lists(
+            st.builds(Reason, code=names, id=names, detail=texts, missing=st.lists(names, max_size=2)),
+            max_size=2,
+        ),
+        notes=st.lists(st.builds(Note, code=names, detail=texts, id=st.none() | names), max_size=2),
+        records=st.lists(names, max_size=2),
+    ),
+    st.builds(
+        kinds.CertificateIssued,
+        agent=names,
+        tool=names,
+        as_of=seqs,
+        view=seqs,
+        clock=seqs,
+        digest=hexes,
+        language=st.just(1),
+        valid_until_seq=st.none() | seqs,
+    ),
     st.builds(
         kinds.SignalRaised,
         signal=names,

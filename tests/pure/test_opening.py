@@ -30,11 +30,11 @@ from tests.pure.driver import NAME, World, write
 def test_an_operator_opens_a_board_with_its_policy(worlds: Worlds) -> None:
     world = worlds(opened=False)
     reply = world.operator.opens({"demotion": "read-only"})
-    assert (reply.created, reply.name, reply.format, reply.mode) == (True, NAME, 1, "open")
+    assert (reply.created, reply.name, reply.format, reply.mode) == (True, NAME, 2, "open")
     assert (reply.policy.demotion, reply.head, reply.seq) == ("read-only", 1, 1)
     assert (reply.agents, reply.live_entries, reply.coordinator) == (0, 0, None)
     body = world.last(kinds.BoardOpened)
-    assert (body.name, body.format, body.policy) == (NAME, 1, reply.policy)
+    assert (body.name, body.format, body.policy) == (NAME, 2, reply.policy)
 
 
 def test_opening_again_is_a_no_op(worlds: Worlds) -> None:
@@ -86,27 +86,27 @@ def test_an_operators_other_commands_open_as_well(worlds: Worlds) -> None:
     assert world.kinds == ["board.opened", "board.policy-changed"]
 
 
-@pytest.mark.parametrize("wanted", [0, -1, 2, 2**53 - 1])
+@pytest.mark.parametrize("wanted", [0, -1, 3, 2**53 - 1])
 def test_a_format_that_this_release_does_not_write_is_refused(world: World, wanted: int) -> None:
     for command in (ask.RaiseFormat(format=wanted), ask.OpenBoard(format=wanted)):
         with pytest.raises(Malformed) as caught:
             world.operator.sends(command)
-        assert (caught.value.member, caught.value.limit) == ("/format", 1)
+        assert (caught.value.member, caught.value.limit) == ("/format", 2)
 
 
 def test_raising_to_the_format_that_is_there_appends_nothing(world: World) -> None:
-    assert world.operator.sends(ask.RaiseFormat(format=1)).seq is None
+    assert world.operator.sends(ask.RaiseFormat(format=2)).seq is None
 
 
 def test_a_format_is_raised_and_never_falls(worlds: Worlds, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kinds, "FORMAT", 2)
-    world = worlds()
+    world = worlds(at_format=1)
     world.operator.sends(ask.OpenBoard(format=None))
-    assert world.board.format == 2
+    assert world.board.format == 1
+    assert world.operator.raises_format(2).seq == 2
     with pytest.raises(Conflict, match="never falls"):
         world.operator.sends(ask.RaiseFormat(format=1))
     monkeypatch.setattr(kinds, "FORMAT", 3)
-    assert world.operator.sends(ask.RaiseFormat(format=3)).seq == 2
+    assert world.operator.sends(ask.RaiseFormat(format=3)).seq == 3
     assert world.last(kinds.BoardFormatRaised).format == world.board.format == 3
     assert world.board.notables["format"].detail == "the board's format is now 3"
 
@@ -168,6 +168,9 @@ BARE: dict[type[ask.Message], ask.Message] = {
     ask.WriteBatch: ask.WriteBatch(writes=[]),
     ask.ReadEntry: ask.ReadEntry(key="k"),
     ask.Say: ask.Say(text="x"),
+    ask.AddRecord: ask.AddRecord(record={}),
+    ask.Check: ask.Check(tool="t"),
+    ask.IssueCertificate: ask.IssueCertificate(tool="t"),
     ask.EndTurn: ask.EndTurn(turn=1),
     ask.Propose: ask.Propose(writes=[]),
     ask.AcceptProposal: ask.AcceptProposal(proposal="p"),
@@ -223,6 +226,10 @@ def test_boards_that_are_not_named_need_no_reach() -> None:
 def test_an_agent_sees_its_own_view_only() -> None:
     agent = Principal(role="agent", name="a")
     authorize(agent, NAME, ask.GetAgent(agent="a"))
+    authorize(agent, NAME, ask.Keep(tools=["t"], agent="a"))
+    authorize(agent, NAME, ask.Keep(tools=["t"]))
+    with pytest.raises(NotAllowed, match="its own view"):
+        authorize(agent, NAME, ask.Keep(tools=["t"], agent="b"))
     with pytest.raises(NotAllowed, match="its own view"):
         authorize(agent, NAME, ask.GetAgent(agent="b"))
     authorize(Principal(role="auditor", name="kim"), NAME, ask.GetAgent(agent="b"))

@@ -15,7 +15,13 @@ from blackboard.messages.prepare import prepare
 from blackboard.messages.replies import Reply
 
 COMMANDS = {*get_args(ask.Command)}
-FROM_PATH: dict[str, Any] = {"agent": "executor", "key": "task/B", "proposal": "proposal:7", "id": "t1"}
+FROM_PATH: dict[str, Any] = {
+    "agent": "executor",
+    "key": "task/B",
+    "proposal": "proposal:7",
+    "certificate": "certificate:7",
+    "id": "t1",
+}
 
 rows = pytest.mark.parametrize("row", OPERATIONS, ids=lambda row: row.name)
 
@@ -56,7 +62,8 @@ def test_what_the_path_names_is_a_member_of_the_message_and_not_of_the_example(r
 
 @rows
 def test_a_row_appends_iff_its_message_is_a_command_that_may_be_repeated(row: Operation) -> None:
-    unkeyed = {ask.Read, ask.ReadEntry, ask.ReadProposals}  # an old read is never replayed as a new one
+    # An old read, or an old verdict, is never replayed as a new one.
+    unkeyed = {ask.Read, ask.ReadEntry, ask.ReadProposals, ask.Check}
     assert row.appends == (row.message in COMMANDS - unkeyed)
     if row.message in COMMANDS:
         assert issubclass(row.reply, Reply)

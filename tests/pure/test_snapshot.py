@@ -52,6 +52,7 @@ def test_taking_a_snapshot_changes_nothing_that_follows(play: tuple[dict[str, An
 def test_what_is_captured_stays_while_the_board_moves_on(world: World) -> None:
     agent, peer = world.agents("a", "b")
     agent.writes_many(*(write(f"k{number}", 1, number, confidence=0.5) for number in range(10)))
+    world.operator.adds({"id": "f", "kind": "fact", "field": "x", "value": 1})
     agent.proposes(write("k0", 2, {"x": [1]}))
     peer.reads_proposals()
     agent.compacts()
@@ -60,21 +61,27 @@ def test_what_is_captured_stays_while_the_board_moves_on(world: World) -> None:
     slices = snapshot.encode(captured)
     begun = next(slices)
     agent.reads_all()
+    agent.reads_records()
+    agent.checks("t")
+    world.operator.adds({"id": "g", "kind": "fact", "field": "x", "value": 2, "supersedes": "f"})
     peer.reads("k1")
     agent.writes("k1", 2, "later", turn=4)
     agent.deletes("k2", 2, turn=4)
     agent.says("see entry:2")
     world.operator.sets_mode("single-writer", "a")
-    agent.refuses("proposal:12")
+    agent.refuses("proposal:13")
     assert begun + b"".join(slices) == expected
 
 
 def test_large_boards_are_encoded_in_slices(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "_SLICE", 3)
-    agent = world.agent("a")
+    agent = world.agent("a", records=["chatter"])
     agent.writes_many(*(write(f"k{number}", 1, number) for number in range(10)))
+    monkeypatch.setattr(snapshot, "_RECORDS", 2)
+    for number in range(3):
+        agent.adds({"kind": "chatter", "text": str(number)})
     slices = list(snapshot.encode(snapshot.capture(world.board)))
-    assert len(slices) == 1 + 1 + 4
+    assert len(slices) == 1 + 2 + 1 + 4
     assert frozen(snapshot.decode(b"".join(slices))) == b"".join(slices)
 
 
@@ -124,6 +131,11 @@ def test_a_snapshot_of_another_shape_has_another_fingerprint() -> None:
     executor.proposes(write("task/B", 2, 3))
     planner.reads_proposals()
     planner.deletes("task/B", 2)
-    executor.compacts(kept=["r-1"])
+    limit = {"field": "amount", "op": "gt", "value": 19.99}
+    world.operator.adds({"id": "p-1", "kind": "policy", "scope": "t", "predicate": limit, "effect": "deny"})
+    world.operator.adds({"kind": "fact", "field": "amount", "value": 1e300})
+    executor.reads_records()
+    executor.compacts(kept=["r-1", "p-1"])
+    executor.checks("t", {"amount": 20})
     digest = canonical.digest(frozen(world.board)).hex()
     held("snapshot.txt", f"{snapshot.FINGERPRINT} {digest}\n")

@@ -15,15 +15,15 @@ from blackboard.gate.signals.read_elision import read_elision
 from blackboard.gate.signals.revision_break import revision_break
 from blackboard.gate.signals.write_breadth import write_breadth
 
-SIGNALS: dict[int, tuple[tuple[str, Signal], ...]] = {
-    1: (
-        ("revision-break", revision_break),
-        ("write-breadth", write_breadth),
-        ("citation-decay", citation_decay),
-        ("read-elision", read_elision),
-        ("confidence-inflation", confidence_inflation),
-        ("completion-over-open", completion_over_open),
-        ("invented-record", invented_record),
-    ),
-}
+_FIRST: tuple[tuple[str, Signal], ...] = (
+    ("revision-break", revision_break),
+    ("write-breadth", write_breadth),
+    ("citation-decay", citation_decay),
+    ("read-elision", read_elision),
+    ("confidence-inflation", confidence_inflation),
+    ("completion-over-open", completion_over_open),
+    ("invented-record", invented_record),
+)
+
+SIGNALS: dict[int, tuple[tuple[str, Signal], ...]] = {1: _FIRST, 2: _FIRST}
 """The signals by board format, each with the name that policies and events give it."""

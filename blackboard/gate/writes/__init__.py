@@ -16,19 +16,19 @@ from blackboard.gate.writes.revision_skipped import revision_skipped
 from blackboard.gate.writes.single_writer import single_writer
 from blackboard.gate.writes.unseen_revision import unseen_revision
 
-RULES: dict[int, tuple[tuple[str, Rule], ...]] = {
-    1: (
-        ("revision-reused", revision_reused),
-        ("single-writer", single_writer),
-        ("agent-read-only", agent_read_only),
-        ("revalidation-required", revalidation_required),
-        ("revision-not-advancing", revision_not_advancing),
-        ("revision-skipped", revision_skipped),
-        ("unseen-revision", unseen_revision),
-        ("completion-unverified", completion_unverified),
-        ("basis-moved", basis_moved),
-    ),
-}
+_FIRST: tuple[tuple[str, Rule], ...] = (
+    ("revision-reused", revision_reused),
+    ("single-writer", single_writer),
+    ("agent-read-only", agent_read_only),
+    ("revalidation-required", revalidation_required),
+    ("revision-not-advancing", revision_not_advancing),
+    ("revision-skipped", revision_skipped),
+    ("unseen-revision", unseen_revision),
+    ("completion-unverified", completion_unverified),
+    ("basis-moved", basis_moved),
+)
+
+RULES: dict[int, tuple[tuple[str, Rule], ...]] = {1: _FIRST, 2: _FIRST}
 """The rules by board format, each with its code: an old verdict is judged again by the rules that made it."""
 
 CODES: tuple[str, ...] = tuple(code for code, _ in RULES[max(RULES)])
