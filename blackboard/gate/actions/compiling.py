@@ -7,9 +7,9 @@ can matter to the tool (`Records.clock`), or the holding changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from blackboard.gate.actions.residual import (
     CONSTANTS,
@@ -28,6 +28,42 @@ from blackboard.records.atoms import ABSENT
 from blackboard.records.kinds import Effect, expires_of
 from blackboard.records.predicate import Atom
 from blackboard.records.truth import FALSE, Truth
+
+
+class RowLike(Protocol):
+    """What of a row decides whether it is dangerous, and the code: all that a certificate knows of it."""
+
+    @property
+    def restrictive(self) -> bool:
+        """See `Row`."""
+
+    @property
+    def held(self) -> object:
+        """None where no live copy is held."""
+
+    @property
+    def ended(self) -> bool:
+        """See `Row`."""
+
+    @property
+    def stale(self) -> bool:
+        """See `Row`."""
+
+    @property
+    def stale_fields(self) -> Collection[str]:
+        """See `Row`."""
+
+    @property
+    def dead_for(self) -> Collection[str]:
+        """See `Row`."""
+
+    @property
+    def dropped(self) -> bool:
+        """See `Row`."""
+
+    @property
+    def dropped_for(self) -> Collection[str]:
+        """See `Row`."""
 
 
 class Row(NamedTuple):
@@ -65,6 +101,11 @@ class Row(NamedTuple):
     def restrictive(self) -> bool:
         """Whether it can only forbid; else it permits."""
         return self.effect != "allow"
+
+    @property
+    def ended(self) -> bool:
+        """Whether no copy is in force any more: what the holder takes for one was superseded."""
+        return not self.full_copies
 
     @property
     def alike(self) -> bool:

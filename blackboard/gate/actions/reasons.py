@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from blackboard.gate.actions.action import Action
-from blackboard.gate.actions.compiling import Compiled, Finding, Row
+from blackboard.gate.actions.compiling import Compiled, Finding, Row, RowLike
 from blackboard.gate.actions.inputs import inputs, words_of
 from blackboard.gate.actions.rereading import reread
 from blackboard.gate.actions.sides import full_side, held_side
@@ -22,17 +22,17 @@ from blackboard.records.verdict import Reason
 UNEVALUABLE = "unevaluable-record"
 
 
-def code(row: Row, params: Mapping[str, Any], digest: str) -> str:
+def code(row: RowLike, params: Mapping[str, Any], digest: str) -> str:
     """Return the reason code of a row that is dangerous for the action with this digest."""
     dropped = row.dropped or digest in row.dropped_for
     return f"{'dropped' if dropped else 'unseen'}-{_kind(row, params, digest)}"
 
 
-def _kind(row: Row, params: Mapping[str, Any], digest: str) -> str:
+def _kind(row: RowLike, params: Mapping[str, Any], digest: str) -> str:
     """The sentence of the design that decides the code, clause by clause."""
     if row.held is None:
         return "binding-constraint"
-    if digest in row.dead_for or not row.full_copies:
+    if digest in row.dead_for or row.ended:
         return "superseder-stale-permit"
     if row.stale or any(field not in params for field in row.stale_fields):
         return "superseder-stale-kept" if row.restrictive else "superseder-stale-permit"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from blackboard.gate.actions.compiling import Compiled, Row
+from blackboard.gate.actions.compiling import Compiled, Row, RowLike
 from blackboard.gate.actions.inputs import source_of
 from blackboard.gate.actions.sides import Side, full_side, reread_side
 from blackboard.records.truth import TRUE, Truth
@@ -20,7 +20,7 @@ class Reread(NamedTuple):
     keys: tuple[str, ...]
 
 
-def dangerous(row: Row, full: Truth, held: Truth) -> bool:
+def dangerous(row: RowLike, full: Truth, held: Truth) -> bool:
     """Whether a decision on what is held could be more permissive than one on the full set.
 
     A restriction endangers where it says more than the holder sees; a permission where it is seen to
