@@ -50,11 +50,11 @@ class Cedar:
     NAME: ClassVar[str] = "cedar"
     PACKAGE: ClassVar[str] = "cedarpy"
     MODULE: ClassVar[str] = "cedarpy"
-    CALL: ClassVar[str] = "is_authorized, with its JSON of the context and of the answer"
+    CALL: ClassVar[str] = "A call: is_authorized, with its JSON of the context and of the answer"
     DECIDING_ONLY: ClassVar[bool] = True
 
     def __init__(self, module: Any, rules: Sequence[Rule]) -> None:
-        text = [_cedar_policy(rule) for rule in rules]
+        text = [cedar_policy(rule) for rule in rules]
         # What no rule forbids is allowed, as it is where the gate's rules are used.
         text.append('@id("default") permit(principal, action, resource);')
         self._decide = module.is_authorized
@@ -82,12 +82,12 @@ class Cel:
     NAME: ClassVar[str] = "cel"
     PACKAGE: ClassVar[str] = "common-expression-language"
     MODULE: ClassVar[str] = "cel"
-    CALL: ClassVar[str] = "one context, a program a rule"
+    CALL: ClassVar[str] = "A call: one context, a program a rule"
     DECIDING_ONLY: ClassVar[bool] = False
 
     def __init__(self, module: Any, rules: Sequence[Rule]) -> None:
         self._context = module.Context
-        self._programs = [(rule.id, module.compile(_cel(rule.predicate))) for rule in rules]
+        self._programs = [(rule.id, module.compile(cel_expression(rule))) for rule in rules]
 
     def answer(self, params: Params) -> list[bool]:
         context = self._context(FACTS | dict(params))
@@ -118,10 +118,16 @@ def version(kind: EngineKind) -> str:
 # ---- translations
 
 
-def _cedar_policy(rule: Rule) -> str:
+def cedar_policy(rule: Rule) -> str:
+    """The rule as a policy of Cedar."""
     word = "permit" if rule.effect == "allow" else "forbid"
     head = f'@id("{rule.id}") {word}(principal, action == Action::"{TOOL}", resource)'
     return f"{head} when {{ {_cedar(rule.predicate)} }};"
+
+
+def cel_expression(rule: Rule) -> str:
+    """The rule as an expression of CEL, which knows no effects."""
+    return _cel(rule.predicate)
 
 
 _SIGNS = {"eq": "==", "ne": "!=", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from benchmarks.calls import Calls
+from benchmarks.checking import Checks, Judge, compacted_board
 from benchmarks.engines import ENGINES, Engine, EngineKind, load, version
 from benchmarks.figures import READ, Figure, Target, costs
 from benchmarks.harness import Clock, Paired, Sample, alone, median, paired, quartiles
@@ -30,7 +31,7 @@ from benchmarks.rulebook import (
     world,
     written,
 )
-from benchmarks.run import Run
+from benchmarks.run import Run, runner
 from benchmarks.serving import ROOT, environment
 from blackboard.gate.actions.action import Action
 from blackboard.gate.actions.compiling import Compiled, compile_tool
@@ -64,6 +65,7 @@ def actions(run: Run) -> Iterator[Figure]:
         f"{sizes.rules} rules in scope, history of {sizes.small_log:,} → {sizes.records:,} records",
     )
     yield from _verdicts(run, worlds)
+    yield from _checks(run)
     yield from _from_the_rules(run, worlds)
     yield from _beside(run, worlds)
     yield _file(run)
@@ -87,6 +89,29 @@ def _verdicts(run: Run, worlds: Worlds) -> Iterator[Figure]:
             told = _growth("actions.verdict", what, pairs, Target(50, "at most", "ours"))
             yield replace(told, detail={"p99_us": ours.p99})
             yield _growth("actions.verdict.flat", "the same, as the history grows", pairs, FLAT)
+
+
+def _checks(run: Run) -> Iterator[Figure]:
+    """The same verdicts through a board: the decision of a check, then all of it from message to reply."""
+    sizes = run.sizes
+    boards = [compacted_board(count, sizes.rules) for count in (sizes.records, sizes.small_log)]
+    what = f"on a board with {sizes.small_log:,} → {sizes.records:,} records"
+    ours, base = (
+        Calls(judge.decide, judge.prepared(passing(), "PASS"), sizes.steps) for judge in map(Judge, boards)
+    )
+    pairs = paired(ours, base, sizes.rounds)
+    told = f"deciding a check (PASS), {sizes.rules} rules in scope, {what}"
+    figure = _growth("actions.check", told, pairs, Target(50, "at most", "ours"))
+    yield replace(figure, detail={"p99_us": ours.p99})
+    yield _growth("actions.check.flat", "the same, as the history grows", pairs, FLAT)
+    large, small = (Checks(board, passing()) for board in boards)
+    with runner() as loops:
+        pairs = paired(
+            lambda: loops.run(large.checks(sizes.steps)),
+            lambda: loops.run(small.checks(sizes.steps)),
+            sizes.rounds,
+        )
+    yield _growth("actions.check.gate", f"a check in memory, message to reply, {what}", pairs, None)
 
 
 def _from_the_rules(run: Run, worlds: Worlds) -> Iterator[Figure]:
@@ -166,7 +191,9 @@ def _engine(run: Run, subject: Subject, kind: EngineKind) -> Iterator[Figure]:
         Calls(lambda action: engine.answer(action.params), subject.given, 10 * count),
         Calls(lambda action: kind(module, subject.book).answer(action.params), subject.given, count),
     ]
-    base = f"{kind.PACKAGE} {version(kind)}, of another question: do the rules allow it? ({kind.CALL})"
+    base = (
+        f"{kind.PACKAGE} {version(kind)}, which answers another question: do the rules allow it? {kind.CALL}"
+    )
     for (name, told, ours), other in zip(rows, theirs, strict=True):
         pairs = paired(ours, other, run.sizes.rounds)
         yield costs(name, told, pairs, durability=COMPUTED, base_name=base, target=None)

@@ -36,6 +36,8 @@ TARGETED = {
     "actions": {
         "actions.verdict",
         "actions.verdict.flat",
+        "actions.check",
+        "actions.check.flat",
         "actions.compile",
         "actions.precheck",
         "actions.file",
