@@ -142,7 +142,11 @@ class Search:
             if formula:
                 yield chosen
             return
-        if self._variety == 1 and isinstance(formula, Either):
+        if (
+            self._variety == 1
+            and isinstance(formula, Either)
+            and any(isinstance(one, Both) for one in formula.parts)
+        ):
             # One at a time: they have fewer fields than all together, and none has to be found twice.
             for part in formula.parts:
                 yield from self._ways(part, chosen)
@@ -233,8 +237,7 @@ def _given(formula: Formula, name: str, parts: Mapping[int, Part]) -> Formula:
     if isinstance(formula, Seen):
         compare, part = formula
         return formula if compare.field != name else parts[id(compare)] == part
-    if not isinstance(formula, (Both, Either)):
-        return formula
+    assert isinstance(formula, (Both, Either))
     kind = type(formula)
     neutral = kind is Both
     left: list[Formula] = []
