@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from typing import Any, cast
 
-from msgspec import to_builtins
+from msgspec import UNSET
 
 from blackboard.client.context import merge_pages
 from blackboard.client.guard import Guard
@@ -461,10 +461,15 @@ def _policy(policy: PolicyPatch | Mapping[str, Any] | None) -> PolicyPatch | Non
     return cast(PolicyPatch, dict(policy)) if isinstance(policy, Mapping) else policy
 
 
-def _record(record: Draft | Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(record, Draft):
-        return cast(dict[str, Any], to_builtins(record))
-    return _mapping(record)
+def _record(record: Any) -> dict[str, Any]:
+    if not isinstance(record, Draft):
+        return dict(record) if isinstance(record, Mapping) else cast(dict[str, Any], record)
+    # The members as they are: an encoder would write what JSON does not hold as a text or a list, unrefused.
+    names, given = record.__struct_fields__, record.__struct_defaults__
+    unsaid = dict(zip(names[len(names) - len(given) :], given, strict=True))
+    said = {name: getattr(record, name) for name in names}
+    members = {name: member for name, member in said.items() if member is not unsaid.get(name, UNSET)}
+    return {"kind": record.__struct_config__.tag, **members}
 
 
 def _mapping(members: Any) -> dict[str, Any]:
