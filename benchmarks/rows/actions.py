@@ -6,6 +6,7 @@ that are compiled, or parsed; cold ones begin at the rules in every call. Every 
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -256,6 +257,7 @@ def _file(run: Run) -> Figure:
         target=Target(1.0, "at most", "ours"),
         rounds=len(seconds),
         detail={
+            "cpu_s": median([one.cpu for one in pairs.ours]),
             f"of_{sizes.small_log}_records_s": median([one.seconds for one in pairs.base]),
             "file_mib": large.stat().st_size / 2**20,
         },
@@ -270,6 +272,7 @@ def _write(run: Run, count: int) -> Path:
 
 def _gate(path: Path) -> Sample:
     command = [sys.executable, "-m", "blackboard", "gate", str(path)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with Clock() as clock:
         done = subprocess.run(
             command,
@@ -282,4 +285,6 @@ def _gate(path: Path) -> Sample:
         )
     if done.returncode != 0 or "PASS" not in done.stdout:
         raise RuntimeError(f"`blackboard gate` exits {done.returncode}: {done.stdout}{done.stderr}")
-    return clock.sample(1)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Sample(1, clock.seconds, used)
