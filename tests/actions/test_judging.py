@@ -341,6 +341,20 @@ def test_a_rule_is_approved_where_each_of_its_live_copies_is() -> None:
     assert gate(both, ["p", "yes"], CALL).word == "PASS"
 
 
+def test_a_copy_that_is_not_held_matters_only_where_the_held_ones_are_all_approved() -> None:
+    reads = {"field": "size", "op": "gt", "value": 5}
+    p, q, r = (policy(name, seq, reads, "require_approval") for seq, name in enumerate("pqr", 1))
+    small, large = fact("small", 4, "size", 1), fact("large", 6, "size", 9)
+    records = [p, q, r, small, approval("yes", 5, "p"), large, approval("no", 7, "p", granted=False)]
+    delivered = ["p", "q", "r", "small", "yes"]
+    stale = gate(records, ["p", "q", "small", "yes"], delivered=delivered)
+    assert codes(stale) == [("unseen-superseder-stale-permit", "r")]
+    assert stale.reasons[0].missing == ["large", "no"]
+    approved = gate(records, ["p", "small", "yes"], delivered=delivered)
+    assert codes(approved) == [("dropped-superseder-stale-permit", "r")]
+    assert approved.reasons[0].missing == ["q", "r", "large", "no"]
+
+
 @pytest.mark.parametrize(
     ("approver", "agent", "counts"),
     [
@@ -478,6 +492,12 @@ def test_a_compiled_tool_is_good_until_the_next_expiry(expiring: list[Record]) -
     later = [policy("q", 5, over(2), expires_seq=30), policy("dead", 6, over(3), expires_seq=7)]
     made = compiled([*expiring, *later], [], head=10)
     assert made.valid_until == 20
+
+
+def test_what_has_expired_does_not_expire_again() -> None:
+    records = [fact("f", 1, "amount", 3, expires_seq=10), policy("p", 2, over(1))]
+    assert compiled(records, [], head=9).valid_until == 10
+    assert compiled(records, [], head=10).valid_until is None
 
 
 def test_an_old_fact_that_is_held_counts_for_the_expiry() -> None:
