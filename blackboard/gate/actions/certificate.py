@@ -21,12 +21,13 @@ from msgspec import Struct
 from blackboard import canonical
 from blackboard.errors import TooLarge
 from blackboard.gate.actions import signing
-from blackboard.gate.actions.calls import Calls, find_call
+from blackboard.gate.actions.calls import Calls
 from blackboard.gate.actions.compiling import Compiled, Row
 from blackboard.gate.actions.domain import Tool
-from blackboard.gate.actions.formula import Formula, Told, at_least, both, comparisons, danger, either
+from blackboard.gate.actions.formula import Formula, Told, at_least, both, danger, either
 from blackboard.gate.actions.judging import Unseen
 from blackboard.gate.actions.portable import MAX_DEPTH, portable
+from blackboard.gate.actions.precheck import possible
 from blackboard.gate.actions.residual import CONSTANTS, Residual, to_json
 from blackboard.records.kinds import Effect
 from blackboard.records.predicate import words
@@ -40,7 +41,7 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 """The largest certificate, in bytes of JSON."""
 
 _TAG: Final = b"blackboard/certificate-digest/1\0"
-_FEW: Final = 8
+_FEW: Final = 4
 _AROUND: Final = 256  # bytes of the document around the certificate
 
 
@@ -133,7 +134,7 @@ def certificate(
 ) -> dict[str, Any]:
     """Return the certificate of a compiled tool as plain JSON, unsigned. The arguments are those of `Body`.
 
-    `unseen` is that of `judge`. A rule of which it is certain that no call makes it dangerous has no row.
+    `unseen` is that of `judge`. A rule that is certainly no danger to any call has no row.
     """
     items = compiled.world.records.items
     body = Body(
@@ -160,16 +161,14 @@ def certificate(
 def _lines(compiled: Compiled, unseen: Unseen) -> Iterator[Line]:
     calls = Calls(Tool(compiled.tool, None))
     for row in compiled.rows:
-        if not row.alike and (unseen == "block" or row.dropped or row.dropped_for):
-            line = _line(compiled, row)
-            if _can_bind(dangers(line, row.full, row.held), calls):
-                yield line
+        if _can_bind(row, calls, unseen):
+            yield _line(compiled, row)
 
 
-def _can_bind(formula: Formula, calls: Calls) -> bool:
-    """Whether some call may be dangerous; looked for only where there is little to try."""
-    few = len(list(comparisons(formula))) <= _FEW
-    return formula is not False and not (few and find_call(calls, formula) is None)
+def _can_bind(row: Row, calls: Calls, unseen: Unseen) -> bool:
+    """Whether some call may be blocked because of the row; looked for only where there is little to try."""
+    few = sum(1 for _ in row.rule.atoms) <= _FEW
+    return not row.alike and not (few and possible(row, calls, unseen) is None)
 
 
 def dangers(line: Line, full: Residual, held: Residual | None) -> Formula:

@@ -57,7 +57,7 @@ _PASS: Final = CertificateVerdict(verdict="PASS")
 class _Bound:
     """One line, ready to be evaluated."""
 
-    __slots__ = ("approvals", "dangers", "held_says", "line", "says")
+    __slots__ = ("_told", "approvals", "dangers", "digested", "held_says", "line", "says")
 
     def __init__(self, line: Line, full: Residual, held: Residual | None) -> None:
         self.line = line
@@ -65,6 +65,8 @@ class _Bound:
         self.held_says: Evaluator = evaluator(CONSTANTS[FALSE] if held is None else held)
         self.approvals = bool(line.full_approved or line.held_approved)
         self.dangers: Formula = simplified(dangers(line, full, held))
+        self.digested = bool(line.dead_for or line.dropped_for or line.missing_for)
+        self._told: dict[tuple[Truth, Truth, str], Reason] = {}
 
     def truths(self, action: Action) -> tuple[Truth, Truth]:
         """What the rule comes to for one action, on the full set and on what is held."""
@@ -76,6 +78,17 @@ class _Bound:
             FALSE if digest in self.line.full_approved else full,
             FALSE if digest in self.line.held_approved else held,
         )
+
+    def because(self, full: Truth, held: Truth, action: Action) -> Reason:
+        """Return the reason that the rule, dangerous for this action, gives."""
+        line, digest = self.line, action.digest if self.digested else ""
+        code = reasons.code(line, action.params, digest)
+        if digest:
+            return _reason(line, code, full, held, digest)
+        told = self._told.get((full, held, code))
+        if told is None:
+            told = self._told[full, held, code] = _reason(line, code, full, held, digest)
+        return told
 
 
 class Certificate:
@@ -94,25 +107,18 @@ class Certificate:
         if action.tool != self.body.tool:
             what = f"the certificate is for {self.body.tool!r}, not for {action.tool!r}: ask for another"
             return CertificateVerdict(verdict="ERROR", detail=what, member="/action/tool")
-        found = []
+        found: list[Reason] = []
         for at in self._screen.places(action.params):
             bound = self._bound[at]
             full, held = bound.truths(action)
             if dangerous(bound.line, full, held):
-                found.append((bound.line, full, held))
-        if not found and not self._unevaluable:
-            return _PASS
-        return self._blocked(action, found)
-
-    def _blocked(self, action: Action, found: list[tuple[Line, Truth, Truth]]) -> CertificateVerdict:
-        digest = action.digest
-        told = [_because(line, full, held, action, digest) for line, full, held in found]
+                found.append(bound.because(full, held, action))
         if self.body.unseen == "note":
-            told = [reason for reason in told if not reason.code.startswith("unseen-")]
-        told += self._unevaluable
-        if not told:
+            found = [reason for reason in found if not reason.code.startswith("unseen-")]
+        found += self._unevaluable
+        if not found:
             return _PASS
-        return CertificateVerdict(verdict="BLOCK", reasons=sorted(told, key=lambda one: (one.code, one.id)))
+        return CertificateVerdict(verdict="BLOCK", reasons=sorted(found, key=lambda one: (one.code, one.id)))
 
     def expired(self, head: int) -> bool:
         """Whether something that it rests on has expired at this head of the log."""
@@ -138,12 +144,13 @@ def _residual(value: object, path: tuple[str | int, ...]) -> Residual:
     return from_json(exact(value, path), path)
 
 
-def _because(line: Line, full: Truth, held: Truth, action: Action, digest: str) -> Reason:
+def _reason(line: Line, code: str, full: Truth, held: Truth, digest: str) -> Reason:
+    on_full = f"{NAMES[full]} on the full set"
+    on_held = "not held" if line.held is None else f"{NAMES[held]} on what is held"
     return Reason(
-        code=reasons.code(line, action.params, digest),
+        code=code,
         id=line.id,
-        detail=f"policy '{line.id}' ({line.effect}): {line.predicate} is {NAMES[full]} on the full set and "
-        f"{'not held' if line.held is None else f'{NAMES[held]} on what is held'}",
+        detail=f"policy '{line.id}' ({line.effect}): {line.predicate} is {on_full} and {on_held}",
         effect=line.effect,
         predicate=line.predicate,
         full=NAMES[full],

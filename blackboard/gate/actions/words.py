@@ -6,7 +6,7 @@ The sentence is the formula, and the formula is exact: what it does not name is 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, assert_never
 
 from blackboard.canonical import normal
@@ -32,7 +32,7 @@ def _clauses(parts: Sequence[Formula], *, nested: bool = False) -> list[str]:
     """The alternatives, each once; those about the type or the absence of a field as one, at the end."""
     firm: list[str] = []
     loose: dict[str, set[str]] = {}
-    for part in parts:
+    for part in _widest(parts):
         if isinstance(part, Seen) and part.part in ("other", "missing"):
             loose.setdefault(part.compare.field, set()).add(_phrase(part).removeprefix("is "))
         else:
@@ -40,6 +40,32 @@ def _clauses(parts: Sequence[Formula], *, nested: bool = False) -> list[str]:
             firm.append(f"({text})" if nested and isinstance(part, Both) else text)
     firm += [f"{_name(field)} is {' or '.join(sorted(found))}" for field, found in loose.items()]
     return list(dict.fromkeys(firm))
+
+
+def _widest(parts: Sequence[Formula]) -> Iterable[Formula]:
+    """The alternatives, with one bound in the place of several that point the same way: the widest."""
+    found: dict[object, Formula] = {}
+    for at, part in enumerate(parts):
+        sign = _sign(part)
+        if sign is None or not isinstance(part, Seen):
+            found[at] = part
+            continue
+        constant = part.compare.value
+        name = (part.compare.field, sign, TYPES[type(constant)])
+        other = found.get(name)
+        if not isinstance(other, Seen) or (
+            constant < other.compare.value if sign in (">", ">=") else constant > other.compare.value
+        ):
+            found[name] = part
+    return found.values()
+
+
+def _sign(formula: Formula) -> str | None:
+    """The sign of a bound that a parameter has to be above or below."""
+    if not isinstance(formula, Seen) or formula.compare.op not in _SIGNS:
+        return None
+    passes, fails = _SIGNS[formula.compare.op]
+    return {"passes": passes, "fails": fails}.get(formula.part)
 
 
 def _text(formula: Formula) -> str:
