@@ -9,7 +9,7 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -34,10 +34,14 @@ from benchmarks.rulebook import (
 )
 from benchmarks.run import Run, runner
 from benchmarks.serving import ROOT, environment
+from blackboard.canonical import encode
 from blackboard.gate.actions.action import Action
+from blackboard.gate.actions.certificate import CertificateVerdict, certificate, sign_certificate
 from blackboard.gate.actions.compiling import Compiled, compile_tool
 from blackboard.gate.actions.judging import Verdict, judge
 from blackboard.gate.actions.precheck import Tool, precheck
+from blackboard.gate.actions.signing import PrivateKey, PublicKey
+from blackboard.gate.actions.verifying import load_certificate
 from blackboard.gate.actions.world import World
 from blackboard.records.truth import TRUE
 
@@ -67,6 +71,7 @@ def actions(run: Run) -> Iterator[Figure]:
     )
     yield from _verdicts(run, worlds)
     yield from _checks(run)
+    yield from _certificates(run, worlds)
     yield from _from_the_rules(run, worlds)
     yield from _beside(run, worlds)
     yield _file(run)
@@ -80,8 +85,9 @@ def _verdicts(run: Run, worlds: Worlds) -> Iterator[Figure]:
     large, small = compile_tool(worlds.large, TOOL), compile_tool(worlds.small, TOOL)
     steps = run.sizes.steps
     for word, given in (("PASS", passing()), ("BLOCK", blocked())):
-        _expect(word, given, large, small)
-        ours, base = Calls(partial(judge, large), given, steps), Calls(partial(judge, small), given, steps)
+        gates = [partial(judge, one) for one in (large, small)]
+        _expect(word, given, *gates)
+        ours, base = (Calls(one, given, steps) for one in gates)
         pairs = paired(ours, base, run.sizes.rounds)
         what = f"a verdict ({word}), rules compiled; {worlds.what}"
         if word == "BLOCK":
@@ -115,6 +121,35 @@ def _checks(run: Run) -> Iterator[Figure]:
     yield _growth("actions.check.gate", f"a check in memory, message to reply, {what}", pairs, None)
 
 
+def _certificates(run: Run, worlds: Worlds) -> Iterator[Figure]:
+    """What whoever executes a call does, without records: a certificate loaded before, then for each call."""
+    key = PrivateKey.from_private_bytes(bytes(32))
+    public, steps, rounds = key.public_key(), run.sizes.steps, run.sizes.rounds
+    signed = [
+        encode(sign_certificate(certificate(compile_tool(one, TOOL), full="", held=""), key))
+        for one in (worlds.large, worlds.small)
+    ]
+    large, small = (load_certificate(document, public) for document in signed)
+    what = f"its {len(large.body.rows)} rows of {worlds.what}"
+    for word, given in (("PASS", passing()), ("BLOCK", blocked())):
+        _expect(word, given, large.check, small.check)
+        pairs = paired(Calls(large.check, given, steps), Calls(small.check, given, steps), rounds)
+        told = f"checking a loaded certificate ({word}); {what}"
+        if word == "PASS":
+            yield _growth("actions.certificate", told, pairs, Target(20, "at most", "ours"))
+        else:
+            yield _growth("actions.certificate.block", told, pairs, None)
+    ours, base = (
+        Calls(partial(_load_and_check, document, public), passing(), steps // COLD) for document in signed
+    )
+    told = f"loading a certificate and checking it, its signature included; {what}"
+    yield _growth("actions.certificate.cold", told, paired(ours, base, rounds), None)
+
+
+def _load_and_check(document: bytes, public: PublicKey, action: Action) -> CertificateVerdict:
+    return load_certificate(document, public).check(action)
+
+
 def _from_the_rules(run: Run, worlds: Worlds) -> Iterator[Figure]:
     """What a changed view or rule costs once, and the question that no action answers."""
     large, small = worlds.large, worlds.small
@@ -138,12 +173,13 @@ def _growth(name: str, what: str, pairs: Paired, target: Target | None) -> Figur
     return costs(name, what, pairs, durability=COMPUTED, base_name="the short history", target=target)
 
 
-def _expect(word: str, given: list[Action], *compiled: Compiled) -> None:
+def _expect(word: str, given: list[Action], *gates: Callable[[Action], Verdict | CertificateVerdict]) -> None:
     """What is measured must be what the row says."""
-    for one in compiled:
+    for judging in gates:
         for action in given:
-            found = judge(one, action)
-            if found.word != word:
+            found = judging(action)
+            said = found.word if isinstance(found, Verdict) else found.verdict
+            if said != word:
                 raise RuntimeError(f"{action} should {word}; its reasons are {found.reasons}")
 
 

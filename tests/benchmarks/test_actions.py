@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -207,4 +208,4 @@ def test_an_engine_that_finds_other_rules_true_is_not_measured(
 
 def test_a_verdict_that_is_not_the_one_of_the_row_is_not_measured() -> None:
     with pytest.raises(RuntimeError, match="should PASS"):
-        rows._expect("PASS", blocked(), compile_tool(world(300, 10), TOOL))
+        rows._expect("PASS", blocked(), partial(judge, compile_tool(world(300, 10), TOOL)))

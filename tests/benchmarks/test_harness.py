@@ -38,6 +38,7 @@ TARGETED = {
         "actions.verdict.flat",
         "actions.check",
         "actions.check.flat",
+        "actions.certificate",
         "actions.compile",
         "actions.precheck",
         "actions.file",
