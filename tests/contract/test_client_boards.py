@@ -18,7 +18,7 @@ __all__ = ["database", "live_server", "place"]
 async def test_an_operator_opens_a_board_with_a_policy(place: Place) -> None:
     operator = await place.operator()
     reply = await operator.open_board({"completion_window": 3, "signals": {"write-breadth": "off"}})
-    assert (reply.created, reply.name, reply.format, reply.mode) == (True, place.name, 1, "open")
+    assert (reply.created, reply.name, reply.format, reply.mode) == (True, place.name, 2, "open")
     assert reply.policy.completion_window == 3
     assert reply.policy.signals["write-breadth"].effect == "off"
     assert (reply.seq, reply.head, reply.agents, reply.live_entries) == (1, 1, 0, 0)
