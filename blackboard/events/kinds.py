@@ -302,7 +302,9 @@ class ActionChecked(Body, frozen=True):
 
 
 class CertificateIssued(Body, frozen=True):
-    """A certificate; its id is `certificate:<seq>`, `digest` that of the whole document.
+    """A certificate; its id is `certificate:<seq>`, `digest` that of the document before it is signed.
+
+    `full` and `held` are digests of the records up to `as_of`, and of those that the agent held of them.
 
     It speaks of the log up to `as_of`, of this version of the agent's view and this clock of the tool: while
     these stand and the head is below `valid_until_seq` (None: for ever), it is valid.
@@ -315,6 +317,8 @@ class CertificateIssued(Body, frozen=True):
     view: int
     clock: int
     digest: str
+    full: str
+    held: str
     language: int
     valid_until_seq: int | None = None
 

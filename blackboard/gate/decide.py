@@ -15,6 +15,7 @@ from blackboard.events import kinds
 from blackboard.events.envelope import Draft
 from blackboard.gate.authorize import authorize, unknown_board
 from blackboard.gate.case import Fetched, Need
+from blackboard.gate.certify import decide_certificate
 from blackboard.gate.check import decide_check
 from blackboard.gate.citing import find_citations
 from blackboard.gate.compact import decide_compact
@@ -125,6 +126,8 @@ def _decide(asked: Asked, name: str, command: ask.Command) -> Decision:  # noqa:
             return _entering(asked, command.turn, decide_add(asked, command))
         case ask.Check():
             return _entering(asked, command.turn, decide_check(asked, command))
+        case ask.IssueCertificate():
+            return _entering(asked, command.turn, decide_certificate(asked, command))
         case ask.AcceptProposal():
             return decide_accept(asked, command)
         case ask.Compact():

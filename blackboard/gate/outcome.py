@@ -10,8 +10,10 @@ from blackboard.errors import BlackboardError, RevisionMissing
 from blackboard.events import kinds
 from blackboard.events.envelope import Event
 from blackboard.gate.case import Case, Fetched, Need
+from blackboard.gate.certify import issued_before
 from blackboard.gate.decide import filled, told_signal
 from blackboard.gate.record import added
+from blackboard.gate.sight import compile_needs
 from blackboard.gate.telling import context
 from blackboard.gate.write import acknowledged, missing_revision, receipt, rejection
 from blackboard.gate.writes.replay import Replay, needs_earlier, replay
@@ -31,6 +33,9 @@ def outcome_needs(board: Board, prepared: Prepared, events: Sequence[Event]) -> 
     for event in events:
         if isinstance(event.body, kinds.ProposalAccepted):
             found += [Need(key, revision=revision) for key, revision in event.body.repeats.items()]
+        if isinstance(event.body, kinds.CertificateIssued):
+            agent = board.agents[event.body.agent]
+            found += compile_needs(board, agent, event.body.tool)
     if written:
         cases = (_case(board, events, write, {}) for write in prepared.writes if write.key not in written)
         found += [need for case in cases if (need := needs_earlier(case)) is not None]
@@ -78,6 +83,8 @@ def _reply(
                 return say.ProposeReply(proposal=f"proposal:{event.seq}")
             case kinds.RecordAdded():
                 return added(read_record(parse_exact(bytes(body.record)) | {"seq": event.seq}))
+            case kinds.CertificateIssued():
+                return issued_before(board, body, event.seq, fetched)
             case kinds.BoardOpened() if isinstance(prepared.command, ask.OpenBoard):
                 return say.BoardReply(created=True)
             case _:

@@ -162,6 +162,8 @@ bodies: st.SearchStrategy[kinds.EventBody] = st.one_of(
         view=seqs,
         clock=seqs,
         digest=hexes,
+        full=hexes,
+        held=hexes,
         language=st.just(1),
         valid_until_seq=st.none() | seqs,
     ),

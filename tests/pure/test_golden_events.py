@@ -202,6 +202,8 @@ EXAMPLES: dict[str, list[kinds.EventBody]] = {
             view=38,
             clock=0,
             digest="ef" * 32,
+            full="ab" * 32,
+            held="cd" * 32,
             language=1,
         ),
         kinds.CertificateIssued(
@@ -211,6 +213,8 @@ EXAMPLES: dict[str, list[kinds.EventBody]] = {
             view=38,
             clock=31,
             digest="ef" * 32,
+            full="ab" * 32,
+            held="cd" * 32,
             language=1,
             valid_until_seq=90,
         ),

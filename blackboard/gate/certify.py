@@ -1,0 +1,123 @@
+"""Certificates of a board: what a check would say of every call of a tool, until something changes.
+
+A certificate is bound to the version of its agent's view and to the tool's clock, so that whether it still
+speaks is found out by comparing two numbers. The document is made here and signed by whoever holds the key.
+Source: "Compaction certificate" of the action gate's design.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from blackboard import canonical
+from blackboard.errors import UnknownCertificate
+from blackboard.events import kinds
+from blackboard.gate.actions.certificate import LANGUAGE, certificate, certificate_digest
+from blackboard.gate.case import Fetched
+from blackboard.gate.decision import Asked, Decision
+from blackboard.gate.record import check_format
+from blackboard.gate.sight import compiled_for
+from blackboard.messages import commands as ask
+from blackboard.messages.verdicts import CertificateReply, CertificateValidReply
+from blackboard.projections.agent import AgentState
+from blackboard.projections.board import Board, Certified
+
+_HELD = b"blackboard/held/1\0"
+
+
+def decide_certificate(asked: Asked, command: ask.IssueCertificate) -> Decision:
+    """Issue a certificate for what the agent holds now. The reply has the document unsigned."""
+    board, agent = asked.board, asked.agent
+    check_format(board, "certificates")
+    compiled = compiled_for(board, agent, command.tool, asked.fetched)
+    issued = kinds.CertificateIssued(
+        agent=agent.id,
+        tool=command.tool,
+        as_of=board.head,
+        view=agent.view_version,
+        clock=board.records.clock(command.tool),
+        digest="",
+        language=LANGUAGE,
+        full=board.recorded.hex(),
+        held=held_digest(board, agent),
+        valid_until_seq=compiled.valid_until,
+    )
+    document = _document(board, agent, issued, asked.fetched)
+    digest = certificate_digest(document)
+    reply = CertificateReply(id=f"certificate:{asked.next_seq}", certificate=document, digest=digest)
+    return asked.decide([replace(issued, digest=digest)], reply)
+
+
+def held_digest(board: Board, agent: AgentState) -> str:
+    """Hex SHA-256 over the ids and seqs of the records that the agent holds."""
+    items = board.records.items
+    lines = ([items[at].id, items[at].seq] for at in agent.holding.held())
+    return canonical.digest(_HELD, *(canonical.encode(line) + b"\n" for line in lines)).hex()
+
+
+def _document(
+    board: Board, agent: AgentState, issued: kinds.CertificateIssued, fetched: Fetched
+) -> dict[str, Any]:
+    compiled = compiled_for(board, agent, issued.tool, fetched)
+    return certificate(
+        compiled._replace(head=issued.as_of),
+        full=issued.full,
+        held=issued.held,
+        board=board.name,
+        agent=issued.agent,
+        view=issued.view,
+        clock=issued.clock,
+        unseen=board.policy.unseen,
+    )
+
+
+def issued_before(
+    board: Board, issued: kinds.CertificateIssued, seq: int, fetched: Fetched
+) -> CertificateReply:
+    """The answer to a command that is repeated: the document again, unless it has ended."""
+    identity = f"certificate:{seq}"
+    why = ended(board, board.certificates[identity])
+    document = None if why else _document(board, board.agents[issued.agent], issued, fetched)
+    return CertificateReply(id=identity, certificate=document, digest=issued.digest, ended=why)
+
+
+def certificate_valid(board: Board, query: ask.CertificateValid, *, head: int) -> CertificateValidReply:
+    """Whether a certificate still speaks at `head`. Raises `UnknownCertificate`, `FormatTooLow`."""
+    check_format(board, "certificates")
+    found = board.certificates.get(query.certificate)
+    if found is None:
+        raise UnknownCertificate(
+            f"no certificate {query.certificate!r} was issued on board {board.name!r}",
+            members={"value": query.certificate},
+        )
+    why = ended(board, found)
+    return CertificateValidReply(
+        id=query.certificate,
+        valid=not why,
+        head=head,
+        agent=found.agent,
+        tool=found.tool,
+        as_of=found.as_of,
+        valid_until_seq=found.valid_until_seq,
+        ended=why,
+    )
+
+
+def ended(board: Board, certified: Certified) -> list[str]:
+    """What has ended a certificate, in words; nothing of it ever comes back."""
+    why = []
+    agent = board.agents.get(certified.agent)
+    view, clock = agent.view_version if agent is not None else 0, board.records.clock(certified.tool)
+    if view != certified.view:
+        why.append(f"the view of {certified.agent!r} changed, last in event {view}")
+    if clock != certified.clock:
+        why.append(f"something was added that bears on {certified.tool!r}, last in event {clock}")
+    if certified.valid_until_seq is not None and board.head >= certified.valid_until_seq:
+        why.append(f"a record that it rests on expired at seq {certified.valid_until_seq}")
+    if board.unseen_since > certified.as_of:
+        why.append(f"what records do that were never delivered changed in event {board.unseen_since}")
+    if certified.language != LANGUAGE:
+        why.append(f"its language is version {certified.language}, and this release speaks {LANGUAGE}")
+    return why
