@@ -12,6 +12,7 @@ from blackboard.gate.read import as_served, take
 from blackboard.gate.telling import context, standing
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
+from blackboard.messages.holdings import HeldRecords, LoggedCheck
 from blackboard.messages.limits import DEFAULT_LIMITS
 from blackboard.messages.principal import Call, Principal
 from blackboard.projections.agent import AgentState
@@ -90,6 +91,7 @@ def summary(agent: AgentState) -> say.AgentSummary:
         compactions=counts.compactions,
         rejections=dict(sorted(agent.refusals.items())),
         signals=dict(sorted(agent.signals.items())),
+        checks=dict(sorted(agent.verdicts.items())),
     )
 
 
@@ -124,6 +126,25 @@ def agent(board: Board, name: str, *, head: int) -> say.AgentReply:
         ],
         view_digest=view_digest(board, found),
         more=max(0, len(held) - LISTED),
+        records=_records(board, found),
+        last_checks=[
+            LoggedCheck(seq=checked.seq, tool=checked.tool, verdict=checked.verdict, codes=checked.codes)
+            for checked in found.checked
+        ],
+    )
+
+
+def _records(board: Board, agent: AgentState) -> HeldRecords:
+    items, holding = board.records.items, agent.holding
+    held = list(holding.held())
+    dropped = [at for at, _ in holding.deliveries() if not holding.holds(at)]
+    return HeldRecords(
+        held=[items[at].id for at in held[:LISTED]],
+        held_count=len(held),
+        dropped=[items[at].id for at in dropped[:LISTED]],
+        dropped_count=len(dropped),
+        chatter_dropped=holding.chatter_delivered - holding.chatter,
+        unseen=len(items) - len(held) - len(dropped),
     )
 
 
@@ -166,16 +187,20 @@ def _baselines(board: Board, agent: AgentState) -> say.Baselines:
 
 
 def state_digest(board: Board) -> str:
-    """Hex SHA-256 over every entry in key order: value-level agreement is equality of these."""
+    """Hex SHA-256 over every entry in key order, and the records: value-level agreement is equality of these.
+
+    Without records it is over the entries alone.
+    """
     lines = (
         canonical.encode([entry.key, entry.revision, entry.deleted]) + entry.value + b"\n"
         for entry in board.ledger.under("")
     )
-    return canonical.digest(b"blackboard/state/1\0", *lines).hex()
+    records = board.recorded if len(board.records) else b""
+    return canonical.digest(b"blackboard/state/1\0", *lines, records).hex()
 
 
 def view_digest(board: Board, agent: AgentState) -> str:
-    """Hex SHA-256 over what the agent holds at its current revision: (key, revision, entry seq)."""
+    """Hex SHA-256 over what the agent holds: (key, revision, seq) of current entries, then records' (id, seq)."""
     return canonical.digest(b"blackboard/view/1\0", *_held_lines(board, agent)).hex()
 
 
@@ -183,3 +208,6 @@ def _held_lines(board: Board, agent: AgentState) -> Iterator[bytes]:
     for entry in board.ledger.under(""):
         if agent.view.holds(entry.key, entry):
             yield canonical.encode([entry.key, entry.revision, entry.seq]) + b"\n"
+    for position in agent.holding.held():
+        record = board.records.items[position]
+        yield canonical.encode([record.id, record.seq]) + b"\n"

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from blackboard.events.kinds import KeyRange, Mode
 from blackboard.events.policy import Effect, Policy
+from blackboard.messages.holdings import HeldRecords, LoggedCheck
 from blackboard.messages.principal import Grants, Role
 
 StandingState = Literal["active", "suspected", "compacted"]
@@ -301,6 +302,7 @@ class AgentSummary(_Part, frozen=True):
     compactions: int = 0
     rejections: dict[str, int] = {}
     signals: dict[str, int] = {}
+    checks: dict[str, int] = {}
 
 
 class AgentsReply(Struct, frozen=True, kw_only=True):
@@ -372,6 +374,8 @@ class AgentReply(Struct, frozen=True, kw_only=True):
     last_signals: list[LoggedSignal]
     view_digest: str
     more: int = 0
+    records: HeldRecords = HeldRecords()
+    last_checks: list[LoggedCheck] = []
 
 
 class TokenReply(Struct, frozen=True, kw_only=True):

@@ -10,8 +10,10 @@ from blackboard.events.kinds import KeyRange
 from blackboard.gate import query
 from blackboard.gate import read as reading
 from blackboard.messages import commands as ask
+from blackboard.messages.holdings import HeldRecords
 from blackboard.messages.principal import Call, Principal
 from tests.pure.driver import World, frozen, refold, write
+from tests.pure.records import amount_over, chatter, policy
 
 
 @pytest.fixture
@@ -223,3 +225,53 @@ def test_queries_change_nothing(busy: World) -> None:
     query.ledger(busy.board, ask.GetLedger(), head=1)
     query.board_reply(busy.board, Principal(role="agent", name="new"), Call(seen=1))
     assert frozen(busy.board) == before
+
+
+# -- records
+
+
+def test_what_an_agent_holds_of_the_records_and_what_it_was_told(world: World) -> None:
+    for name in ("p", "q"):
+        world.operator.adds(policy(name, amount_over(5)))
+    world.operator.adds(chatter("x"))
+    agent = world.agent("a")
+    agent.reads_records()
+    agent.compacts(kept=["q"])
+    world.operator.adds(policy("r", amount_over(1)))
+    agent.checks("t", {"amount": 3})
+    agent.checks("u")
+    reply = query.agent(world.board, "a", head=world.head)
+    assert reply.records == HeldRecords(
+        held=["q"], held_count=1, dropped=["p", "record:4"], dropped_count=2, chatter_dropped=1, unseen=1
+    )
+    assert reply.summary.checks == {"BLOCK": 1, "PASS": 1}
+    assert [(checked.tool, checked.verdict, checked.codes) for checked in reply.last_checks] == [
+        ("t", "BLOCK", ["unseen-binding-constraint"]),
+        ("u", "PASS", []),
+    ]
+
+
+def test_long_lists_of_records_are_cut_and_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query, "LISTED", 1)
+    for name in ("p", "q", "r", "s"):
+        world.operator.adds(policy(name, amount_over(5)))
+    agent = world.agent("a")
+    agent.reads_records()
+    agent.compacts(kept=["q", "r"])
+    records = query.agent(world.board, "a", head=world.head).records
+    assert (records.held, records.held_count, records.dropped, records.dropped_count) == (["q"], 2, ["p"], 2)
+
+
+def test_the_digests_are_over_entries_and_records(world: World) -> None:
+    agent = world.agent("a")
+    agent.writes("k", 1)
+    state, view = query.state_digest(world.board), query.view_digest(world.board, world.state("a"))
+    world.operator.adds(policy("p", amount_over(5)))
+    after = query.state_digest(world.board)
+    assert after != state
+    assert query.view_digest(world.board, world.state("a")) == view
+    agent.reads_records("p")
+    assert query.view_digest(world.board, world.state("a")) != view
+    assert query.state_digest(world.board) == after == query.state_digest(refold(world.rows))
+    agent.compacts(1)
+    assert query.view_digest(world.board, world.state("a")) != view
