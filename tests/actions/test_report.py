@@ -121,11 +121,16 @@ def test_a_long_action_is_cut_in_the_text_and_whole_in_the_document() -> None:
     assert results(PASS._replace(action=action))[0]["action"] == {"tool": "t", "params": action.params}
 
 
-def test_the_last_line_is_the_digest_of_the_body_above_it() -> None:
-    text = report([Judged("é.json", [BLOCK, PASS]), Judged("f.json", [ERROR])])
+def test_a_report_ends_with_the_digest_of_its_body() -> None:
+    text = report([Judged("é.json", [BLOCK, PASS])])
     body, last = text[:-65], text[-65:]
-    assert body.endswith("-> overall exit 1\n")
     assert last == sha256(body.encode()).hexdigest() + "\n"
+
+
+def test_several_files_are_their_reports_and_a_line_that_counts_them() -> None:
+    judged = [Judged("é.json", [BLOCK, PASS]), Judged("f.json", [ERROR])]
+    first, second = report(judged[:1]), report(judged[1:])
+    assert report(judged) == f"{first}\n{second}\n0 PASS, 1 BLOCK, 1 ERROR -> overall exit 1\n"
 
 
 # -- the sweep
@@ -139,7 +144,7 @@ def test_a_file_counts_once_any_block_before_any_error_before_pass() -> None:
         Judged("d", [BLOCK]),
     ]
     assert sweep(judged) == "1 PASS, 2 BLOCK, 1 ERROR -> overall exit 1"
-    assert report(judged).splitlines()[-2] == sweep(judged)
+    assert report(judged).splitlines()[-1] == sweep(judged)
 
 
 def test_one_file_has_no_sweep() -> None:

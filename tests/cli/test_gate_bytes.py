@@ -93,10 +93,16 @@ def turned(value: Any) -> Any:
     return [turned(item) for item in value] if isinstance(value, list) else value
 
 
-def test_the_last_line_is_the_digest_of_the_bytes_above_it() -> None:
-    out = gate(*SEVEN).stdout
+@pytest.mark.parametrize("name", SEVEN)
+def test_every_report_ends_with_the_digest_of_its_own_body(name: str) -> None:
+    out = gate(name).stdout
     body, last = out[:-65], out[-65:]
     assert last == sha256(body).hexdigest().encode() + b"\n"
+
+
+def test_in_a_sweep_a_file_has_the_report_that_it_has_alone() -> None:
+    alone = b"\n".join(gate(name).stdout for name in SEVEN)
+    assert gate(*SEVEN).stdout == alone + b"\n2 PASS, 4 BLOCK, 1 ERROR -> overall exit 1\n"
 
 
 def test_the_locale_changes_no_byte(tmp_path: Path) -> None:
@@ -118,7 +124,7 @@ def test_a_dash_is_standard_input() -> None:
     named = gate(SEVEN[0]).stdout.replace(SEVEN[0].encode(), b"-").splitlines()
     assert ran.stdout.splitlines()[:-1] == named[:-1]
     assert gate("-", stdin=b"").returncode == 2
-    assert gate("-", SEVEN[2], stdin=raw).stdout.splitlines()[-2].endswith(b"overall exit 1")
+    assert gate("-", SEVEN[2], stdin=raw).stdout.splitlines()[-1].endswith(b"overall exit 1")
 
 
 def test_a_reader_that_went_away_is_no_verdict() -> None:

@@ -46,8 +46,8 @@ Several files: 1 where one is held back, else 2 where one is an error, else 0.""
 def gate(files: tuple[str, ...], json: bool, **given: Any) -> int:
     """Judge an action on records, of which the agent holds some: is one of those that it lacks binding here?
 
-    FILE holds `records`, the ids `kept`, and an `action` or `actions`; - is standard input. The last line of
-    the report is the SHA-256 of what stands above it.
+    FILE holds `records`, the ids `kept`, and an `action` or `actions`; - is standard input. The report of a
+    file ends with the SHA-256 of what stands above it; after several, a last line counts them.
     """
     from blackboard.gate.actions.report import document, exit_code, report
 

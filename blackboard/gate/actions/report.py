@@ -1,4 +1,4 @@
-"""What the file tool prints: one section per file and action, a line for the sweep, and a digest of it all.
+"""What the file tool prints: for each file a report that ends with its own digest, and a line for the sweep.
 
 Same input, same bytes: nothing here depends on the order of records, on hashing, on the release of Python
 (whose tables of characters differ) or on a clock. Source: seed 2; "The file tool" of the design.
@@ -91,14 +91,17 @@ def exit_code(judged: Sequence[Judged]) -> int:
 
 
 def report(judged: Sequence[Judged]) -> str:
-    """The report in lines; the last is the SHA-256 of the UTF-8 bytes above it."""
+    """The reports of the files, the same alone as among others; of several the last line is the sweep's."""
+    reports = "\n".join(map(report_of, judged))
+    return f"{reports}\n{sweep(judged)}\n" if len(judged) > 1 else reports
+
+
+def report_of(one: Judged) -> str:
+    """The report of one file, in lines; the last is the SHA-256 of the UTF-8 bytes above it."""
     lines: list[str] = []
-    for one in judged:
-        for section in one.sections:
-            lines += [visible(line) for line in _section(one.file, section)]
-            lines.append("")
-    if len(judged) > 1:
-        lines.append(sweep(judged))
+    for section in one.sections:
+        lines += [visible(line) for line in _section(one.file, section)]
+        lines.append("")
     body = "".join(f"{line}\n" for line in lines)
     return f"{body}{sha256(body.encode()).hexdigest()}\n"
 
