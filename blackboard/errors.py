@@ -24,7 +24,7 @@ BlackboardError
 │   ├── ProposalClosed         proposal-closed            409   3
 │   ├── FormatTooLow           format-too-low             409   3
 │   └── BeyondHead             beyond-head                409   2
-├── ActionBlocked              action-blocked             409   1
+├── ActionBlocked              action-blocked             409   3
 ├── NotAllowed                 not-allowed                403   4
 │   └── Unauthenticated        unauthenticated            401   4
 ├── NotFound                   not-found                  404   2
@@ -307,7 +307,7 @@ class ActionBlocked(BlackboardError):
 
     code = "action-blocked"
     status = 409
-    exit_code = 1
+    exit_code = 3
 
     @property
     def verdict(self) -> Any:

@@ -97,7 +97,7 @@ def test_wrong_usage_in_json_is_a_problem_document(cli: Cli, argv: list[str]) ->
 
 
 def test_a_command_that_is_mistyped_is_told_which_may_be_meant(cli: Cli) -> None:
-    assert "No such command 'raed'. Did you mean 'read'?" in cli("raed").err
+    assert "No such command 'dooctor'. Did you mean 'doctor'?" in cli("dooctor").err
     assert "Did you mean" not in cli("zzz").err
 
 
