@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tests.actions.truths import (
     ABSENT,
@@ -37,21 +37,36 @@ T = TypeVar("T")
 KEPT, EITHER, LOST = 88, 50, 12  # how many of a hundred worlds hold a record
 
 
+class Fate(NamedTuple):
+    """What becomes of a record: drawn with it, so that a world shrinks record by record."""
+
+    held: bool
+    served: bool  # at some time, where it is not held
+    gap: int  # from the seq before
+    expiry: int | None  # from the head
+
+
 @dataclass
 class Draft:
-    """A world in the making: what its motifs aim at, and how likely each record is held."""
+    """A world in the making: what its motifs aim at, and what becomes of each record."""
 
     dice: Dice
     tool: str
     params: dict[str, Any]
     ledger_full: dict[str, Any]
     ledger_held: dict[str, Any]
-    likely: dict[str, int] = field(default_factory=dict)
+    fates: dict[str, Fate] = field(default_factory=dict)
 
     def record(self, kind: str, likely: int, **members: Any) -> Record:
         """A record with an id of its own; ids do not sort as the records do."""
-        name = f"{self.dice.pick('mzab')}{len(self.likely)}"
-        self.likely[name] = likely
+        dice = self.dice
+        name = f"{dice.pick('mzab')}{len(self.fates)}"
+        self.fates[name] = Fate(
+            held=not dice.chance(100 - likely),
+            served=not dice.chance(50),
+            gap=dice.pick([2, 7]) if dice.chance(20) else 1,
+            expiry=dice.pick([1, 0, -1, 2]) if dice.chance(10) else None,
+        )
         return {"id": name, "kind": kind, **members}
 
     def policy(self, likely: int, effect: str, predicate: Record, **members: Any) -> Record:

@@ -9,7 +9,7 @@ Hypothesis, over the same code.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,17 +107,19 @@ def build(dice: Dice) -> World:
     tool = dice.pick(ODD_TOOLS) if dice.chance(5) else dice.pick(TOOLS)
     full, held = make_ledgers(dice)
     draft = Draft(dice, tool, make_params(dice), full, held)
-    queues = [list(dice.pick(MOTIFS)(draft)) for _ in range(dice.pick([1, 2, 3, 4]))]
-    records = in_sequence(dice, list(interleaved(dice, queues)))
+    queues = [list(dice.pick(MOTIFS)(draft))]
+    while len(queues) < 4 and dice.chance(70):
+        queues.append(list(dice.pick(MOTIFS)(draft)))
+    records = in_sequence(draft, interleaved(dice, queues))
     head = records[-1]["seq"] + (dice.pick([1, 2, 7]) if dice.chance(25) else 0)
-    records = [with_expiry(dice, record, head) for record in records]
-    kept = keep(dice, draft, records)
+    records = [with_expiry(draft, record, head) for record in records]
+    kept = keep(draft)
     has_ledger = not dice.chance(30)
-    unserved = dice.pick([(), KEYS[:1], KEYS])
+    served_keys = dice.pick([None, (), KEYS[1:]])
     return World(
         records=dice.pick([records, records[::-1], sorted(records, key=lambda record: record["id"])]),
         held=kept,
-        delivered=deliver(dice, records, kept),
+        delivered=deliver(draft, kept),
         tool=tool,
         params=draft.params,
         tools=tuple(sorted({tool, *(other for other in TOOLS if dice.chance(40))})),
@@ -125,7 +127,7 @@ def build(dice: Dice) -> World:
         agent=dice.pick(AGENTS),
         ledger_full=full if has_ledger else None,
         ledger_held=held if has_ledger else None,
-        ledger_delivered=tuple(set(KEYS) - set(unserved)) if unserved else None,
+        ledger_delivered=served_keys,
     )
 
 
@@ -148,35 +150,36 @@ def interleaved(dice: Dice, queues: list[list[Record]]) -> Iterator[Record]:
         yield dice.pick(queues).pop(0)
 
 
-def in_sequence(dice: Dice, records: list[Record]) -> list[Record]:
+def in_sequence(draft: Draft, records: Iterable[Record]) -> list[Record]:
     """The records with growing seqs, which are not always neighbours."""
     seq = 0
     numbered = []
     for record in records:
-        seq += dice.pick([2, 7]) if dice.chance(20) else 1
+        seq += draft.fates[record["id"]].gap
         numbered.append({"id": record["id"], "seq": seq, **record})
     return numbered
 
 
-def with_expiry(dice: Dice, record: Record, head: int) -> Record:
+def with_expiry(draft: Draft, record: Record, head: int) -> Record:
     """The record, now and then with an expiry near the head, after its own seq."""
-    if record["kind"] not in ("policy", "fact", "approval") or not dice.chance(10):
+    expiry = draft.fates[record["id"]].expiry
+    if expiry is None or record["kind"] not in ("policy", "fact", "approval"):
         return record
-    return record | {"expires_seq": max(record["seq"] + 1, head + dice.pick([1, 0, -1, 2]))}
+    return record | {"expires_seq": max(record["seq"] + 1, head + expiry)}
 
 
-def keep(dice: Dice, draft: Draft, records: list[Record]) -> tuple[str, ...]:
+def keep(draft: Draft) -> tuple[str, ...]:
     """What is held: as the motifs have it, and now and then everything or nothing."""
-    ids = [record["id"] for record in records]
-    if dice.chance(8):
-        return tuple(ids) if dice.chance(50) else ()
-    return tuple(name for name in ids if not dice.chance(100 - draft.likely[name]))
+    if draft.dice.chance(8):
+        return tuple(draft.fates) if draft.dice.chance(50) else ()
+    return tuple(name for name, fate in draft.fates.items() if fate.held)
 
 
-def deliver(dice: Dice, records: list[Record], held: tuple[str, ...]) -> tuple[str, ...] | None:
+def deliver(draft: Draft, held: tuple[str, ...]) -> tuple[str, ...] | None:
     """What was delivered: everything, only what is held, or something between."""
-    how = dice.pick(["all", "all", "held", "some"])
+    how = draft.dice.pick(["all", "all", "held", "some"])
     if how == "all":
         return None
-    ids = [record["id"] for record in records]
-    return tuple(name for name in ids if name in held or (how == "some" and dice.chance(50)))
+    return tuple(
+        name for name, fate in draft.fates.items() if name in held or (how == "some" and fate.served)
+    )
