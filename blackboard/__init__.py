@@ -24,8 +24,10 @@ __all__ = [
     "Board",
     "BoardReply",
     "BoardTooNew",
+    "Certificate",
     "CertificateReply",
     "CertificateValidReply",
+    "CertificateVerdict",
     "Chatter",
     "CheckReply",
     "CompactReply",
@@ -92,6 +94,8 @@ __all__ = [
     "action_digest",
     "connect",
     "connect_sync",
+    "load_certificate",
+    "verify_certificate",
 ]
 
 _HOMES = {
@@ -103,8 +107,10 @@ _HOMES = {
     "Approval": "blackboard.records.drafts",
     "Board": "blackboard.client",
     "BoardReply": "blackboard.messages.replies",
+    "Certificate": "blackboard.gate.actions.verifying",
     "CertificateReply": "blackboard.messages.verdicts",
     "CertificateValidReply": "blackboard.messages.verdicts",
+    "CertificateVerdict": "blackboard.gate.actions.certificate",
     "Chatter": "blackboard.records.drafts",
     "CheckReply": "blackboard.messages.verdicts",
     "CompactReply": "blackboard.messages.replies",
@@ -140,6 +146,8 @@ _HOMES = {
     "action_digest": "blackboard.records.digest",
     "connect": "blackboard.client",
     "connect_sync": "blackboard.client",
+    "load_certificate": "blackboard.gate.actions.verifying",
+    "verify_certificate": "blackboard.gate.actions.verifying",
 }
 
 

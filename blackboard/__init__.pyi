@@ -41,6 +41,8 @@ from blackboard.errors import (
     WriteRejected,
 )
 from blackboard.events.kinds import Remedy, Violation
+from blackboard.gate.actions.certificate import CertificateVerdict
+from blackboard.gate.actions.verifying import Certificate, load_certificate, verify_certificate
 from blackboard.messages.commands import Write
 from blackboard.messages.principal import Grants
 from blackboard.messages.replies import (
@@ -95,8 +97,10 @@ __all__ = [
     "Board",
     "BoardReply",
     "BoardTooNew",
+    "Certificate",
     "CertificateReply",
     "CertificateValidReply",
+    "CertificateVerdict",
     "Chatter",
     "CheckReply",
     "CompactReply",
@@ -163,4 +167,6 @@ __all__ = [
     "action_digest",
     "connect",
     "connect_sync",
+    "load_certificate",
+    "verify_certificate",
 ]

@@ -11,14 +11,18 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from blackboard import canonical
 from blackboard.errors import BlackboardError, IdempotencyKeyReused, RateLimited
 from blackboard.events.envelope import Command, Draft, Event, Row, Tip, number, seal, unseal
 from blackboard.events.kinds import BoardRead, EntryWritten, SignalRaised, WriteRejected
+from blackboard.gate.actions.certificate import sign_certificate
 from blackboard.gate.case import Need
 from blackboard.gate.decide import complete, decide, needs
 from blackboard.gate.decision import Decision
 from blackboard.gate.outcome import outcome, outcome_needs
+from blackboard.messages.verdicts import CertificateReply
 from blackboard.projections.board import Board
 from blackboard.projections.evolve import evolve
 from blackboard.service.context import Context
@@ -159,7 +163,14 @@ class Attempt:
         board, prepared = self._board, pending.prepared
         needed = outcome_needs(board, prepared, events)
         fetched = await self._fetch(needed, ()) if needed else {}
-        return outcome(board, pending.principal, prepared, pending.call, events, fetched=fetched)
+        found = outcome(board, pending.principal, prepared, pending.call, events, fetched=fetched)
+        return self._signed(found)
+
+    def _signed(self, answer: Answer) -> Answer:
+        """The answer with the certificate that it may hold signed: the gate has no key."""
+        if not isinstance(answer, CertificateReply) or answer.certificate is None:
+            return answer
+        return replace(answer, certificate=sign_certificate(answer.certificate, self._context.signer.key))
 
     def _fault(self) -> BlackboardError:
         self._context.metrics.failures += 1
@@ -219,7 +230,7 @@ class Attempt:
             self._decided.append(_Decided(pending, command, drafts))
             self.bound.add((pending.actor, pending.command_id))
         answer = complete(board, pending.principal, pending.prepared, pending.call, decision)
-        self.answers.append((pending, answer))
+        self.answers.append((pending, self._signed(answer)))
 
     def _seal(self) -> None:
         salts = self._context.salts(len(self.events))

@@ -7,6 +7,7 @@ import msgspec
 from blackboard.errors import BeyondHead, Malformed, UnknownBoard
 from blackboard.events.envelope import Row
 from blackboard.gate import query as pure
+from blackboard.gate.certify import certificate_valid
 from blackboard.gate.keeping import keep
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
@@ -21,8 +22,15 @@ MOST_EVENTS = 10_000
 PAGE_BYTES = 8 * 1024 * 1024
 """A page of the log ends with the event whose body crosses this."""
 
-BoardQuery = ask.GetBoard | ask.GetLedger | ask.GetAgents | ask.GetAgent | ask.Keep
-BoardAnswer = say.BoardReply | say.LedgerReply | say.AgentsReply | say.AgentReply | verdicts.KeepReply
+BoardQuery = ask.GetBoard | ask.GetLedger | ask.GetAgents | ask.GetAgent | ask.Keep | ask.CertificateValid
+BoardAnswer = (
+    say.BoardReply
+    | say.LedgerReply
+    | say.AgentsReply
+    | say.AgentReply
+    | verdicts.KeepReply
+    | verdicts.CertificateValidReply
+)
 
 
 async def boards(store: Store, principal: Principal) -> say.BoardsReply:
@@ -111,6 +119,8 @@ def _answer(board: Board, head: int, principal: Principal, query: BoardQuery, ca
             return pure.agent(board, agent, head=head)
         case ask.Keep():
             return keep(board, principal, query, head=head)
+        case ask.CertificateValid():
+            return certificate_valid(board, query, head=head)
 
 
 def check_reached(name: str, head: int, seq: int) -> int:
