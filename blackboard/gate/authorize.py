@@ -29,19 +29,23 @@ def authorize(principal: Principal, board: str | None, message: Message) -> None
             raise NotAllowed(f"an agent sees its own view only; {principal.name!r} asked for {about!r}")
 
 
-def authorize_write(board: Board, principal: Principal, key: str) -> None:
-    """Raise `NotAllowed` where the credential's write grant does not cover the key.
-
-    A key that a rule in force reads from the ledger takes a grant that names it: else an agent could write
-    the entry that licenses what it is about to do.
-    """
+def authorize_write(principal: Principal, key: str) -> None:
+    """Raise `NotAllowed` where the credential's write grant does not cover the key."""
     grants = principal.grants
     if not grants.may_write(key):
         raise NotAllowed(
             f"{principal.actor} may not write {key!r}; it may write {', '.join(grants.writes or ())}",
             members={"key": key},
         )
-    if key in board.records.ledger_keys and not grants.names(key):
+
+
+def authorize_licence(board: Board, principal: Principal, key: str) -> None:
+    """Raise `NotAllowed` where a rule in force reads the key from the ledger and no write grant names it.
+
+    Else an agent could write the entry that licenses what it is about to do. A repeated write is not asked:
+    it changes nothing, and its receipt is owed for ever.
+    """
+    if key in board.records.ledger_keys and not principal.grants.names(key):
         reader = _reader(board, key)
         if reader is not None:
             raise NotAllowed(

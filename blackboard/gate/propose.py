@@ -16,7 +16,7 @@ from blackboard.events import kinds
 from blackboard.gate.authorize import authorize_write
 from blackboard.gate.case import Case, Need
 from blackboard.gate.decision import Asked, Decision
-from blackboard.gate.write import Judged, accept, judge, missing_revision, needed, refuse
+from blackboard.gate.write import Judged, accept, check_licences, judge, missing_revision, needed, refuse
 from blackboard.gate.writes.unseen_revision import CODE as UNSEEN
 from blackboard.gate.writes.unseen_revision import needs_observed
 from blackboard.messages import commands as ask
@@ -74,8 +74,9 @@ def decide_accept(asked: Asked, command: ask.AcceptProposal) -> Decision:
     _check_coordinator(asked, "accept")
     writes = as_coordinator(asked.agent, proposal)
     for write in writes:
-        authorize_write(asked.board, asked.principal, write.key)
+        authorize_write(asked.principal, write.key)
     judged = judge(asked, writes)
+    check_licences(asked, judged)
     violations = [*judged.violations, *_unread(asked, command, proposal, judged)]
     if violations:
         refused = msgspec.structs.replace(judged, violations=violations)

@@ -200,7 +200,7 @@ def state_digest(board: Board) -> str:
 
 
 def view_digest(board: Board, agent: AgentState) -> str:
-    """Hex SHA-256 over what the agent holds: (key, revision, seq) of current entries, then records' (id, seq)."""
+    """Hex SHA-256 over what the agent holds: current entries (key, revision, seq), records (id, seq)."""
     return canonical.digest(b"blackboard/view/1\0", *_held_lines(board, agent)).hex()
 
 

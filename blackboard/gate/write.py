@@ -7,7 +7,7 @@ from msgspec import Raw, Struct
 from blackboard.errors import ERRORS_BY_CODE, BlackboardError, RevisionMissing
 from blackboard.events import kinds
 from blackboard.events.envelope import Draft
-from blackboard.gate.authorize import authorize_write
+from blackboard.gate.authorize import authorize_licence, authorize_write
 from blackboard.gate.case import Case, Need
 from blackboard.gate.decision import Asked, Decision, raise_signals
 from blackboard.gate.moment import Moment
@@ -78,14 +78,21 @@ def decide_write(asked: Asked, turn: int | None) -> Decision:
     """Decide a batch that an agent sent. Replays alone are a receipt, whatever turn they name."""
     writes = asked.prepared.writes
     for write in writes:
-        authorize_write(asked.board, asked.principal, write.key)
+        authorize_write(asked.principal, write.key)
     missing = [write.key for write in writes if write.revision is None]
     judged = judge(asked, writes) if not missing else None
     if judged is None or judged.cases:
         check_turn(asked.actor, turn)
     if judged is None:
         return _refuse_missing(asked, turn, missing)
+    check_licences(asked, judged)
     return refuse(asked, turn, judged) if judged.violations else accept(asked, turn, judged)
+
+
+def check_licences(asked: Asked, judged: Judged) -> None:
+    """Raise `NotAllowed` for a new write of what rules read, without a grant that names it."""
+    for case in judged.cases:
+        authorize_licence(asked.board, asked.principal, case.key)
 
 
 def accept(

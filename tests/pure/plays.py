@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from blackboard.errors import BlackboardError
 from blackboard.messages import replies as say
+from blackboard.records.digest import action_digest
+from blackboard.records.kinds import kind_of
 from tests.pure.driver import Agent, World, write
 
 AGENTS = ("ann", "bob", "cyd")
@@ -22,15 +24,42 @@ TEXTS = (
     "hello",
 )
 
+LARGE = {"field": "amount", "op": "gt", "value": 5}
+ENTRY = {"field": "b", "op": "eq", "value": "open", "source": "ledger"}
+
 POLICIES: tuple[dict[str, Any], ...] = (
     {},
     {"coordinator": "ann", "completion_window": 2},
     {"demotion": "read-only", "signals": {"revision-break": "suspect"}},
     {"revisions": "contiguous", "completion": "view"},
-    {"revisions": "advisory", "require_view": False, "demotion": "off"},
+    {"revisions": "advisory", "require_view": False, "demotion": "off", "unseen": "note"},
     {"require_view": False, "completion": "off", "broadcast": False, "coordinator": "bob"},
     {"signals": {"citation-decay": {"minimum": 1, "window": 2}, "write-breadth": {"minimum": 1}}},
 )
+
+
+RECORDS: tuple[dict[str, Any], ...] = (
+    {"kind": "policy", "scope": "t", "predicate": LARGE, "effect": "deny"},
+    {"kind": "policy", "scope": ["t", "u.*"], "predicate": LARGE, "effect": "require_approval"},
+    {"kind": "policy", "scope": "*", "predicate": {"not": LARGE}, "effect": "allow", "expires_seq": 30},
+    {"kind": "policy", "scope": "t", "predicate": ENTRY, "effect": "deny"},
+    {"kind": "policy", "scope": "u.x", "predicate": ENTRY, "effect": "allow"},
+    {"kind": "fact", "field": "amount", "value": 9},
+    {"kind": "fact", "field": "amount", "value": 1.5},
+    {"kind": "fact", "field": "amount", "retracted": True},
+    {"kind": "fact", "field": "unread", "value": 1, "expires_seq": 25},
+    {"kind": "chatter", "text": "b failed"},
+    {"kind": "oath", "words": ["x"]},
+    {"kind": "approval", "granted": True, "action_digest": action_digest("t", {"amount": 9})},
+    {"kind": "approval", "granted": False, "action_digest": action_digest("t", {"amount": 9})},
+)
+"""Records to add. An approval names the newest policy, and `supersedes` the newest record of its kind."""
+
+GRANTS: dict[str, dict[str, Any]] = {
+    "ann": {"writes": ["*"], "records": ["chatter", "fact:*", "policy", "approval", "opaque"]},
+    "bob": {"writes": ["b", "a/*", "c"], "records": ["chatter", "fact:unread"]},
+    "cyd": {},
+}
 
 
 class Step(NamedTuple):
@@ -48,6 +77,7 @@ class Step(NamedTuple):
     basis: str | None = None
     turn: int | None = None
     text: str = TEXTS[0]
+    picks: tuple[int, ...] = ()
 
 
 def _step(what: str, **members: Any) -> st.SearchStrategy[Step]:
@@ -75,8 +105,14 @@ missing = _step("write without a revision", keys=_keys, turn=_turn)
 reads = _step("read", keys=_keys, turn=_turn)
 pages = _step("page", number=st.integers(1, 2), flag=st.booleans(), turn=_turn)
 full = _step("read all", number=st.sampled_from([1, 2, 1000]), turn=_turn)
+_picks = st.lists(st.integers(0, 6), max_size=4).map(tuple)
 compactions = _step(
-    "compact", back=st.integers(0, 6), flag=st.booleans(), number=st.integers(0, 2), turn=_turn
+    "compact",
+    back=st.integers(0, 6),
+    flag=st.booleans(),
+    number=st.integers(0, 2),
+    picks=_picks,
+    turn=_turn,
 )
 reports = _step("report", keys=st.just(()), back=st.integers(0, 3))
 sayings = _step("say", text=st.sampled_from(TEXTS), turn=_turn)
@@ -90,6 +126,23 @@ refusals = _step("refuse", back=st.integers(0, 2), number=st.integers(0, 3), tur
 modes = _step("mode", flag=st.sampled_from([True, False, False]))
 policies = _step("policy", number=st.integers(0, len(POLICIES) - 1))
 joins = _step("join", number=st.integers(0, 2))
+records = _step(
+    "record",
+    who=st.sampled_from(["ops", "ops", *AGENTS]),
+    number=st.integers(0, len(RECORDS) - 1),
+    flag=st.booleans(),
+    turn=_turn,
+)
+record_reads = _step("read records", picks=_picks, number=st.sampled_from([0, 0, 1, 2]), turn=_turn)
+checks = _step(
+    "check",
+    text=st.sampled_from(["t", "t", "u.x", "v"]),
+    value=st.sampled_from([{}, {}, {"amount": 9}, {"amount": 1}, {"amount": "9"}]),
+    basis=st.sampled_from([None, None, None, *KEYS]),
+    flag=st.sampled_from([False, False, True]),
+    turn=_turn,
+)
+certificates = _step("certify", text=st.sampled_from(["t", "u.x"]), turn=_turn)
 
 _WEIGHTS = {
     "writes": (writes, 5),
@@ -109,6 +162,10 @@ _WEIGHTS = {
     "policies": (policies, 1),
     "joins": (joins, 1),
     "refusals": (refusals, 1),
+    "records": (records, 5),
+    "record_reads": (record_reads, 3),
+    "checks": (checks, 4),
+    "certificates": (certificates, 1),
     "reports": (reports, 1),
 }
 _drawn = [name for name, (_, weight) in _WEIGHTS.items() for _ in range(weight)]
@@ -137,8 +194,16 @@ class Play:
             self.proposals.append(answer.proposal)
         return answer
 
+    def agent(self, name: str) -> Agent:
+        return self.world.agent(name, **GRANTS.get(name, {}))
+
+    def names(self, picks: tuple[int, ...]) -> list[str]:
+        """The ids of the records at these places, the newest first."""
+        items = self.world.board.records.items
+        return [items[-1 - pick].id for pick in picks if pick < len(items)]
+
     def _act(self, step: Step) -> Any:
-        agent = self.world.agent(step.who)
+        agent = self.agent(step.who)
         if step.what in _PLAIN:
             return _PLAIN[step.what](self, agent, step)
         turn = None if step.what in ("accept", "refuse") else self._turn(step)
@@ -168,8 +233,24 @@ class Play:
             case "compact":
                 base = max(0, self.world.head - step.back)
                 notify = "impossible" if step.number == 2 else "in-band"
-                kept = ["r1"] if step.flag else None
+                kept = self.names(step.picks) if step.flag else None
+                if kept is not None and step.number == 1:
+                    kept.append("r1")
                 return agent.compacts(base_seq=base, notify=notify, kept=kept, turn=turn)
+            case "record":
+                return self._add(step, turn)
+            case "read records":
+                names = self.names(step.picks)
+                return agent.reads_records(
+                    *names, turn=turn, **({} if names else {"limit": step.number or 9})
+                )
+            case "check":
+                basis = None if step.basis is None else self._basis(step.basis)
+                return agent.checks(
+                    step.text, step.value, basis=basis, allow_unevaluable=step.flag, turn=turn
+                )
+            case "certify":
+                return agent.certifies(step.text, turn=turn)
             case "say":
                 return agent.says(step.text, turn=turn)
             case "propose":
@@ -181,6 +262,21 @@ class Play:
             case _:
                 assert step.what == "refuse"
                 return self._coordinator(step).refuses(self._proposal(step))
+
+    def _add(self, step: Step, turn: int | None) -> Any:
+        record, items = dict(RECORDS[step.number]), self.world.board.records.items
+        alike = [one.id for one in items if kind_of(one) == record["kind"]]
+        if step.flag and alike and record["kind"] != "oath":
+            record["supersedes"] = alike[-1]
+        if record["kind"] == "approval":
+            policies = [one.id for one in items if kind_of(one) == "policy"]
+            record["policy"] = policies[-1] if policies else "none"
+        author = self.world.operator if step.who == "ops" else self.agent(step.who)
+        return author.adds(record, **({} if step.who == "ops" else {"turn": turn}))
+
+    def _basis(self, key: str) -> dict[str, int]:
+        entry = self.world.board.ledger.entries.get(key)
+        return {key: 0 if entry is None else entry.revision}
 
     def _turn(self, step: Step) -> int | None:
         if step.turn is None:
@@ -197,7 +293,7 @@ class Play:
             if step.confidence is not None:
                 members["confidence"] = step.confidence
             if step.basis is not None:
-                members["basis"] = {step.basis: entries[step.basis].revision if step.basis in entries else 0}
+                members["basis"] = self._basis(step.basis)
             batch.append(write(key, max(1, current + delta), step.value, **members))
         return batch
 
@@ -205,7 +301,7 @@ class Play:
         """Mostly the coordinator, which mostly has read what it decides about."""
         board = self.world.board
         name = board.coordinator or board.policy.coordinator
-        agent = self.world.agent(step.who if step.number == 0 or name is None else name)
+        agent = self.agent(step.who if step.number == 0 or name is None else name)
         if step.number > 1:
             agent.reads_proposals()
         if step.number > 2:
@@ -222,7 +318,7 @@ def _repeat(play: Play, _agent: Agent, step: Step) -> Any:
     if len(play.sent) < step.back:
         return play.world.operator.opens()
     who, batch = play.sent[-step.back]
-    return play.world.agent(who).writes_many(*batch)
+    return play.agent(who).writes_many(*batch)
 
 
 def _end(play: Play, agent: Agent, step: Step) -> Any:

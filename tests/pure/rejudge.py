@@ -1,18 +1,25 @@
-"""Judging again: every rejection in a log follows from the log before it, and from nothing else."""
+"""Judging again: every rejection, verdict and certificate in a log follows from the log before it alone."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
 
 from blackboard.events import kinds
 from blackboard.events.envelope import Event, Row, unseal
 from blackboard.gate.case import Need
+from blackboard.gate.certify import decide_certificate
+from blackboard.gate.check import verdict
 from blackboard.gate.decision import Asked
 from blackboard.gate.propose import _unread, accept_needs, as_coordinator
+from blackboard.gate.sight import compile_needs
 from blackboard.gate.write import judge, needed
 from blackboard.messages import commands as ask
-from blackboard.messages.prepare import Prepared, PreparedWrite
+from blackboard.messages.prepare import Prepared, PreparedWrite, prepare
 from blackboard.messages.principal import Principal
+from blackboard.projections.agent import AgentState
 from blackboard.projections.board import Board
 from blackboard.projections.evolve import evolve, settle
 
@@ -30,16 +37,23 @@ def commands(rows: Iterable[Row]) -> Iterator[list[Event]]:
         yield found
 
 
-def rejections_follow(rows: list[Row]) -> int:
-    """Judge every rejection of the log again on its prefix; return how many there were."""
-    board, count = Board(), 0
+def everything_follows(rows: list[Row]) -> Counter[str]:
+    """Judge every rejection, verdict and certificate again on its prefix; return how many there were."""
+    board, count = Board(), Counter[str]()
     log: list[Event] = []
     for events in commands(rows):
         settle(board)
         for event in events:
-            if isinstance(event.body, kinds.WriteRejected):
-                follows(board, log, event, event.body)
-                count += 1
+            match event.body:
+                case kinds.WriteRejected():
+                    follows(board, log, event, event.body)
+                case kinds.ActionChecked():
+                    verdict_follows(board, log, event, event.body)
+                case kinds.CertificateIssued():
+                    certificate_follows(board, log, event, event.body)
+                case _:
+                    continue
+            count[event.body.KIND] += 1
         for event in events:
             evolve(board, event)
         log += events
@@ -60,6 +74,39 @@ def follows(board: Board, log: list[Event], event: Event, body: kinds.WriteRejec
         violations += _unread(asked, command, board.proposals[body.proposal], judged)
     assert violations == body.rules
     assert {attempt.key for attempt in body.writes if attempt.replayed} == set(judged.replays)
+
+
+def verdict_follows(board: Board, log: list[Event], event: Event, body: kinds.ActionChecked) -> None:
+    """Hold a recorded verdict against what the gate says on this board, compiled anew."""
+    assert body.head == board.head
+    agent = _afresh(board, event)
+    command = ask.Check(
+        tool=body.tool,
+        params=msgspec.json.decode(body.params),
+        basis=body.basis,
+        allow_unevaluable=body.allow_unevaluable,
+    )
+    prepared = prepare(command, agent=agent.id)
+    assert verdict(board, agent, prepared, _fetch(compile_needs(board, agent, body.tool), log)) == body
+
+
+def certificate_follows(board: Board, log: list[Event], event: Event, body: kinds.CertificateIssued) -> None:
+    """Issue the certificate again on this board."""
+    assert body.as_of == board.head
+    agent = _afresh(board, event)
+    command = ask.IssueCertificate(tool=body.tool)
+    fetched = _fetch(compile_needs(board, agent, body.tool), log)
+    principal = Principal(role="agent", name=agent.id)
+    asked = Asked(board, principal, agent, prepare(command, agent=agent.id), fetched, [])
+    (draft,) = decide_certificate(asked, command).drafts
+    assert draft.body == body
+
+
+def _afresh(board: Board, event: Event) -> AgentState:
+    """The agent of the event, with nothing remembered."""
+    agent = board.agent(event.actor.removeprefix("agent:"))
+    agent.memo.clear()
+    return agent
 
 
 def _asked(board: Board, log: list[Event], event: Event, body: kinds.WriteRejected) -> Asked:

@@ -12,7 +12,7 @@ from blackboard.messages import replies as say
 from blackboard.projections.board import Board
 from tests.pure.driver import frozen, write
 from tests.pure.plays import AGENTS, Play, Step, played, plays
-from tests.pure.rejudge import rejections_follow
+from tests.pure.rejudge import everything_follows
 
 Drawn = tuple[dict[str, Any], list[Step]]
 
@@ -22,9 +22,12 @@ fewer = settings(max_examples=settings().max_examples // 2)
 
 @fewer
 @given(plays)
-def test_every_rejection_follows_from_the_log_before_it(play: Drawn) -> None:
+def test_every_rejection_and_verdict_follows_from_the_log_before_it(play: Drawn) -> None:
+    """G5, whatever was remembered between commands when it was first decided."""
     world = played(*play).world
-    assert rejections_follow(world.rows) == world.kinds.count("write.rejected")
+    found = everything_follows(world.rows)
+    for kind in ("write.rejected", "action.checked", "certificate.issued"):
+        assert found[kind] == world.kinds.count(kind)
     world.check()
 
 
