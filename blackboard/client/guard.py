@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,8 @@ _PERMITTED = ("allowed-by", "default")
 class Guard:
     """`await guarded(fn, **params)` checks the call of `tool` with `params`, then calls `fn(**params)`.
 
-    Made by `Board.guard`. The parameters that were checked are those that `fn` gets.
+    Made by `Board.guard`. The parameters that were checked are those that `fn` gets: a copy, which nobody
+    changes between the two.
     """
 
     def __init__(self, board: Board, tool: str, *, allow_unevaluable: bool = False) -> None:
@@ -41,6 +43,7 @@ class Guard:
         Raises `ActionBlocked`, and `fn` is not called, unless the verdict is PASS and the rules permit the
         call; what `fn` raises.
         """
+        params = own(params)
         await self.check(params)
         result = fn(**params)
         return await result if inspect.isawaitable(result) else result
@@ -55,8 +58,17 @@ class SyncGuard:
 
     def __call__(self, fn: Callable[..., Any], /, **params: Any) -> Any:
         """Return what `fn(**params)` does; raises `ActionBlocked` as `Guard` does."""
+        params = own(params)
         run(self._portal, self._guard.check(params))
         return fn(**params)
+
+
+def own(params: dict[str, Any]) -> dict[str, Any]:
+    """A copy of the parameters down to the last list, so that what was judged is what runs."""
+    try:
+        return copy.deepcopy(params)
+    except (TypeError, RecursionError):
+        return params  # what cannot be copied is no JSON, and the check refuses it
 
 
 def require_permission(tool: str, reply: CheckReply) -> None:
