@@ -12,7 +12,7 @@ document survives every reader of JSON. Source: "Compaction certificate" of the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -52,8 +52,8 @@ class _Part(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fi
 class Line(_Part, frozen=True):
     """One rule that can be dangerous; see `compiling.Row`.
 
-    `full` and `held` are residuals as JSON, `predicate` the rule's in words. The records that the holder
-    lacks stand by their ids.
+    `full` and `held` are residuals as JSON, `predicate` the rule's in words. `missing` are the ids of the
+    records that the holder lacks, `missing_for` those for one action where they are more.
     """
 
     id: str
@@ -190,6 +190,10 @@ def _one_of(digests: Collection[str]) -> str:
 
 def _line(compiled: Compiled, row: Row) -> Line:
     items = compiled.world.records.items
+
+    def ids(positions: Iterable[int]) -> list[str]:
+        return [items[at].id for at in sorted(positions)]
+
     return Line(
         id=row.id,
         effect=row.effect,
@@ -204,10 +208,8 @@ def _line(compiled: Compiled, row: Row) -> Line:
         stale_fields=sorted(row.stale_fields),
         dropped=row.dropped,
         dropped_for=sorted(row.dropped_for),
-        missing=[items[at].id for at in row.missing],
-        missing_for={
-            digest: [items[at].id for at in lost] for digest, lost in row.missing_for.items() if lost
-        },
+        missing=ids(row.missing),
+        missing_for={digest: ids({*row.missing, *lost}) for digest, lost in row.missing_for.items() if lost},
         keys=list(row.missing_keys),
     )
 

@@ -64,7 +64,7 @@ class _Bound:
         self.says: Evaluator = evaluator(full)
         self.held_says: Evaluator = evaluator(CONSTANTS[FALSE] if held is None else held)
         self.approvals = bool(line.full_approved or line.held_approved)
-        self.dangers: Formula = simplified(dangers(line, full, held))
+        self.dangers: Formula = dangers(line, full, held)
         self.digested = bool(line.dead_for or line.dropped_for or line.missing_for)
         self._told: dict[tuple[Truth, Truth, str], Reason] = {}
 
@@ -131,7 +131,7 @@ class Certificate:
         if self._unevaluable:
             lost = ", ".join(f"'{identity}'" for identity in self.body.unevaluable)
             return f"no call is safe: nobody can tell what {lost} says, and it is not held any more"
-        return sentence(simplified(either(bound.dangers for bound in self._bound)))
+        return sentence(simplified(either(simplified(bound.dangers) for bound in self._bound)))
 
 
 def _bind(line: Line, at: int) -> _Bound:
@@ -145,6 +145,7 @@ def _residual(value: object, path: tuple[str | int, ...]) -> Residual:
 
 
 def _reason(line: Line, code: str, full: Truth, held: Truth, digest: str) -> Reason:
+    missing = line.missing_for.get(digest, line.missing)
     on_full = f"{NAMES[full]} on the full set"
     on_held = "not held" if line.held is None else f"{NAMES[held]} on what is held"
     return Reason(
@@ -155,7 +156,8 @@ def _reason(line: Line, code: str, full: Truth, held: Truth, digest: str) -> Rea
         predicate=line.predicate,
         full=NAMES[full],
         held=None if line.held is None else NAMES[held],
-        missing=sorted({*line.missing, *line.missing_for.get(digest, ())}),
+        missing=missing,
+        reread=missing,
         keys=line.keys,
     )
 
