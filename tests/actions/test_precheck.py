@@ -175,6 +175,16 @@ def test_only_one_of_several_lost_copies_has_to_be_read() -> None:
     assert (reason.id, reason.missing, reason.reread) == ("q", ["p", "q"], ["q"])
 
 
+def test_where_an_approval_is_held_of_a_lost_rule_its_end_has_to_be_read_too() -> None:
+    rules = [policy(name, at, over(5000), "require_approval") for at, name in enumerate("pq", 4)]
+    granted = [approval("a", 6, "p", CALL), approval("b", 7, "q", CALL), approval("c", 8, "p", {})]
+    ends = [approval("r", 9, "p", CALL, granted=False), approval("s", 10, "q", {}, supersedes="b")]
+    stated = [*rules, *granted, *ends]
+    assert only(asked(stated, ["a", "b"])).reread == ["p", "q", "r", "s"]
+    assert only(asked(stated, ["c"])).reread == ["p", "q"]
+    assert only(asked(stated)).reread == ["q"]
+
+
 # ---- tools
 
 
@@ -273,6 +283,12 @@ def test_where_the_calls_are_few_the_one_of_an_approval_is_found() -> None:
     reason = only(asked(dead_approval(), ["p", "a"], [few]))
     assert (reason.witness, reason.full, reason.held) == ('{"amount":8400}', "TRUE", "FALSE")
     assert (reason.missing, reason.reread) == (["r"], ["r"])
+
+
+def test_the_call_of_an_approval_may_have_no_params() -> None:
+    rule = policy("p", 1, over(5000), "require_approval")
+    stated = [rule, approval("a", 2, "p"), approval("r", 3, "p", granted=False)]
+    assert only(asked(stated, ["p", "a"], [tool()])).witness == "{}"
 
 
 def test_where_the_call_of_an_approval_cannot_be_made_it_is_no_danger() -> None:

@@ -89,7 +89,8 @@ def possible(row: Row, calls: Calls, unseen: Unseen = "block") -> Params | May |
     if lost and (found is None or found is MAY):
         # For those actions the holder takes the rule for FALSE.
         only = lost if counting is None else lost & counting
-        found = find_call(calls, at_least(row.full, UNKNOWN), only=only) or found
+        other = find_call(calls, at_least(row.full, UNKNOWN), only=only)
+        found = found if other is None else other
     return found
 
 
@@ -146,9 +147,7 @@ def _reason(found: Sequence[Threat]) -> Reason:
     threat = next((threat for threat in found if threat.call is not MAY), found[0])
     compiled, row, call = threat
     items = compiled.world.records.items
-    missing = _missing(threat)
-    # One copy of a rule is enough, where none that is in force is held.
-    again = missing if _lives(row) else sorted({*missing} - {*row.full_copies} | {row.full_copies[-1]})
+    missing = _missing(row)
     subject = _subject(compiled, row, _tools(found))
     reason = Reason(
         code=CODE,
@@ -157,7 +156,7 @@ def _reason(found: Sequence[Threat]) -> Reason:
         effect=row.effect,
         predicate=words(row.rule.predicate),
         missing=[items[position].id for position in missing],
-        reread=[items[position].id for position in again],
+        reread=[items[position].id for position in _again(compiled, row, missing)],
         keys=list(row.missing_keys),
         tool=compiled.tool,
     )
@@ -197,11 +196,6 @@ def _doubt(row: Row) -> str:
     return "there is more to try than the cap allows"
 
 
-def _lives(row: Row) -> bool:
-    """Whether a copy in force is held, or there is none."""
-    return not row.full_copies or not set(row.full_copies).isdisjoint(row.held_copies)
-
-
 def _digest(threat: Threat) -> str:
     row, call = threat.row, threat.call
     if isinstance(call, May) or not (row.full_approved or row.held_approved):
@@ -209,8 +203,21 @@ def _digest(threat: Threat) -> str:
     return action_digest(threat.compiled.tool, call)
 
 
-def _missing(threat: Threat) -> list[int]:
-    """The records that the rule rests on and the holder lacks, as far as the call is known."""
-    row = threat.row
-    lost = row.missing_for if threat.call is MAY else {_digest(threat)} & row.missing_for.keys()
+def _missing(row: Row) -> list[int]:
+    """The records that the rule rests on and the holder lacks."""
+    lost = row.held_approved - row.full_approved
     return sorted({*row.missing, *(position for digest in lost for position in row.missing_for[digest])})
+
+
+def _again(compiled: Compiled, row: Row, missing: Sequence[int]) -> list[int]:
+    """The records that lift the danger of every call when they are read."""
+    if not row.full_copies or not set(row.full_copies).isdisjoint(row.held_copies):
+        return list(missing)
+    # None of the copies in force is held: one is enough, unless approvals are held that would count then.
+    records, holding = compiled.world.records, compiled.world.holding
+    approvals = [records.approvals(records.items[copy].id) for copy in row.full_copies]
+    counting = [answers for of in approvals for answers in of.values() if any(map(holding.holds, answers))]
+    ends = {end for answers in counting for end in (answers[-1], records.superseder(answers[-1]))}
+    copies = row.full_copies if counting else row.full_copies[-1:]
+    needed = {*missing} - {*row.full_copies} | {*copies} | {end for end in ends if end is not None}
+    return sorted(position for position in needed if not holding.holds(position))
