@@ -25,13 +25,12 @@ def read_text(name: str, option: str) -> str:
         raise click.UsageError(f"{option} {name}: it is not UTF-8") from error
 
 
-def parse_json(text: str, option: str) -> Any:
-    """Strict JSON: duplicate keys and NaN are refused, as the board refuses them."""
+def parse_json(text: str, option: str, hint: str = "") -> Any:
+    """Strict JSON: duplicate keys and NaN are refused, as the board refuses them, with the hint."""
     try:
         return canonical.parse(text.encode())
     except Malformed as error:
         fault = error.detail.removeprefix("the document: ").removeprefix("not JSON: ")
-        hint = "" if option.startswith("--batch") else " (text goes with --text)"
         raise click.UsageError(f"{option} is not JSON: {fault}{hint}") from error
 
 
@@ -47,8 +46,11 @@ def value_of(value: str | None, text: str | None, file: str | None, text_file: s
     if text_file is not None:
         return read_text(text_file, "--text-file")
     if file is not None:
-        return parse_json(read_text(file, "--file"), f"--file {file}")
-    return parse_json(str(value), "--value")
+        return parse_json(read_text(file, "--file"), f"--file {file}", _OR_TEXT)
+    return parse_json(str(value), "--value", _OR_TEXT)
+
+
+_OR_TEXT = " (text goes with --text)"
 
 
 def basis_of(pairs: Iterable[str]) -> dict[str, int] | None:
