@@ -28,7 +28,7 @@ class Screen:
     __slots__ = ("_everything", "_fields")
 
     def __init__(self, formulas: Sequence[Formula]) -> None:
-        self._everything: Mask = (1 << len(formulas)) - 1
+        self._everything: Mask = sum(1 << at for at, one in enumerate(formulas) if one is not False)
         read: defaultdict[str, list[Compare]] = defaultdict(list)
         for formula in formulas:
             for compare in comparisons(formula):
