@@ -80,13 +80,18 @@ def _retained(retention: Literal["head_tail", "recency"], shown: Sequence[int], 
 
 
 def fingerprint(records: Records, kept: Iterable[int]) -> str:
-    """Return 12 hex digits that stand for these records, whatever their order.
+    """Return the first 12 hex digits of `set_digest`."""
+    return set_digest(records, kept)[:FINGERPRINT_DIGITS]
 
-    SHA-256 over the normal form of `[[id, SHA-256 of the record's normal form], ...]`, sorted by id.
+
+def set_digest(records: Records, positions: Iterable[int]) -> str:
+    """Return the hex SHA-256 that stands for these records, whatever their order.
+
+    It is taken over the normal form of `[[id, SHA-256 of the record's normal form], ...]`, sorted by id.
     """
-    digests = {records.items[at].id: _digest(records.items[at]) for at in kept}
+    digests = {records.items[at].id: _digest(records.items[at]) for at in positions}
     pairs = ",".join(f'[{_quoted(identity)},"{digests[identity]}"]' for identity in sorted(digests))
-    return sha256(f"[{pairs}]".encode()).hexdigest()[:FINGERPRINT_DIGITS]
+    return sha256(f"[{pairs}]".encode()).hexdigest()
 
 
 def _digest(record: AnyRecord) -> str:
