@@ -116,18 +116,35 @@ def test_the_quickstart_starts_with_the_two_lines_that_make_the_command_availabl
     assert blocks(page)[1].text == SERVE
 
 
+def run_python(code: str, directory: Path) -> str:
+    """What a program prints that runs without fault."""
+    ran = subprocess.run(
+        [sys.executable, "-"],
+        input=code,
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/reference/errors.md"])
 def test_python_on_a_page_runs_and_prints_what_the_page_says(page: str, tmp_path: Path) -> None:
     for block in blocks((ROOT / page).read_text(encoding="utf-8")):
         if block.language == "python":
-            ran = subprocess.run(
-                [sys.executable, "-"],
-                input=textwrap.dedent(block.text),
-                cwd=tmp_path,
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=False,
-            )
-            assert ran.returncode == 0, ran.stderr
-            assert ran.stdout == block.output
+            assert run_python(textwrap.dedent(block.text), tmp_path) == block.output
+
+
+@pytest.mark.parametrize("page", ["docs/action-gate.md"])
+def test_python_that_goes_on_over_a_page_runs_and_prints_what_the_page_says(
+    page: str, tmp_path: Path
+) -> None:
+    """Blocks that build on those before them are one program, with a mark behind each."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = [block for block in blocks(text) if block.language == "python"]
+    mark = "print('==')\n"
+    said = run_python(mark.join([*(block.text for block in found), ""]), tmp_path)
+    assert said.split("==\n") == [*(block.output or "" for block in found), ""]
