@@ -59,6 +59,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("record", "records", "Add and read records: policies, facts, approvals, chatter."),
         Row("check", "records", "Ask whether something that the agent lacks binds an action."),
         Row("gate", "gate", "Judge actions on files of records: PASS, BLOCK or ERROR."),
+        Row("certify", "certify", "Certify what the gate says of a tool, and check calls by that alone."),
         Row("keep", "keep", "Say which records a compaction has to keep: of a file, or of a board."),
     ),
     "Keeping": (
