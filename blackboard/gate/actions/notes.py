@@ -55,7 +55,7 @@ def of_rule(compiled: Compiled, finding: Finding, action: Action) -> Note | None
         word = None
     if word is None:
         return None
-    digest = action.digest if compiled.approvals else ""
+    digest = action.digest if row.full_approved or row.held_approved else ""
     read = words_of(inputs(compiled.world, row, action.params), compiled.world, action.params)
     return Note(code=word, id=row.id, detail=f"{_cell(compiled, word, finding, digest)}; {read}")
 
