@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -16,9 +17,10 @@ from blackboard.client import Board
 from blackboard.gate.actions.examine import Options, examine
 from blackboard.gate.actions.report import Section
 from tests.client.desk import BIG, CAP, LARGE, SMALL, TOOL, atom, codes, desk, noted, told
-from tests.client.drive import Place
-from tests.client.fixtures import database, live_server, place
-from tests.client.live import LiveServer
+from tests.client.drive import KINDS, Http, Place
+from tests.client.fixtures import database, live_server, place, place_of
+from tests.client.live import LiveServer, serving
+from tests.contract.test_client_parity import plain
 
 __all__ = ["database", "live_server", "place"]
 
@@ -740,3 +742,76 @@ async def test_what_to_keep_is_told_to_the_agent_and_to_those_who_watch(place: P
     with pytest.raises(blackboard.TooLarge):
         await board.must_keep([f"tool-{number}" for number in range(257)])
     assert (await board.events()).head == head
+
+
+# -- one answer, whichever the client
+
+
+async def session(place: Place) -> list[Any]:
+    """Much of what can be asked at the gate, each answer as plain data."""
+    operator = await place.operator()
+    await operator.open_board({"unseen": "block"})
+    board = await place.agent("a", records=["chatter", "fact:desk.*"], writes=["task/*"])
+    calls: list[Call] = [
+        lambda _: operator.add_record(CAP),
+        lambda _: operator.add_record(CAP),
+        lambda _: operator.add_record(light("require_approval", "red")),
+        lambda _: board.add_record(Fact("desk.open", [1.5, "ü", None, {"a": True}])),
+        lambda _: board.add_record(CAP),
+        lambda _: board.check(TOOL, BIG),
+        lambda _: board.read_records(["cap", "nope"]),
+        lambda _: board.read_records(),
+        lambda _: board.write("task/B", RED, revision=1),
+        lambda _: board.check(TOOL, SMALL, basis={"task/B": 1}, turn=1),
+        lambda _: board.check(TOOL, SMALL, basis={"task/B": 7}),
+        lambda _: operator.add_record(Approval.for_action("light", TOOL, SMALL)),
+        lambda _: board.check(TOOL, SMALL),
+        lambda _: board.must_keep([TOOL, {"name": "notes.append", "input_schema": {"type": "object"}}]),
+        lambda _: board.repair(["cap", "nope"], [TOOL]),
+        lambda _: board.repair(["record:4"], [TOOL]),
+        lambda _: board.compacted(kept=["cap", "nope", "record:9"]),
+        lambda _: board.check(TOOL, BIG),
+        lambda _: board.check(TOOL, {"amount": float("inf")}),
+        lambda _: board.check("", {}),
+        lambda _: board.events(kind="action.checked"),
+        lambda _: operator.show_agent("a"),
+    ]
+    found = []
+    for number, call in enumerate(calls):
+        try:
+            found.append((number, plain(await call(None), place.name)))
+        except blackboard.BlackboardError as error:
+            found.append((number, plain(error, place.name)))
+    return found
+
+
+async def test_a_session_at_the_gate_is_the_same_over_every_client(request: pytest.FixtureRequest) -> None:
+    sessions = []
+    for kind in KINDS:
+        place = place_of(request, kind)
+        sessions.append(await session(place))
+        await place.close()
+    for other in sessions[1:]:
+        for one, same in zip(sessions[0], other, strict=True):
+            assert one == same
+    assert sum("error" in told for _, told in sessions[0]) == 5
+
+
+async def test_a_verdict_and_a_certificate_outlive_the_server(tmp_path: Path) -> None:
+    """What an agent holds is in the log, and the key in the state directory: a crash takes neither."""
+    with serving(tmp_path / "server") as server:
+        place = Place(Http(server, sync=False))
+        _, board = await desk(place, *TWO_FACTS)
+        await board.read_records()
+        await board.compacted(kept=["p", "old"])
+        before = await board.check(TOOL, BIG)
+        issued = await board.certificate(TOOL)
+        key = (await board.signing_key()).public_key
+        server.kill()
+        server.start()
+        after = await board.check(TOOL, BIG)
+        assert (after.reasons, after.notes, told(after)) == (before.reasons, before.notes, told(before))
+        assert before.verdict == "BLOCK"
+        assert (await board.certificate_valid(issued.id)).valid
+        assert (await board.signing_key()).public_key == key
+        await place.close()
