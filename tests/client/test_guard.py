@@ -279,6 +279,18 @@ async def test_without_a_verdict_nothing_runs(case: str) -> None:
         assert tool.calls == []
 
 
+async def test_a_check_without_an_answer_is_asked_again_and_the_callable_runs_once() -> None:
+    async with fake_board() as (server, board):
+        server.answer(
+            Answer(cut=True), {"verdict": "PASS", "policy": {"answer": "default"}, "seq": 7, "head": 7}
+        )
+        tool = Tool()
+        await board.guard(TOOL)(tool, **SMALL)
+        assert tool.calls == [SMALL]
+        assert [asked.json for asked in server.asked] == [{"tool": TOOL, "params": SMALL}] * 2
+        assert "Idempotency-Key" not in server.asked[0].headers
+
+
 @pytest.mark.parametrize(
     ("verdict", "answer"),
     [("ERROR", "default"), ("BLOCK", "allowed-by"), ("PASS", "deny"), ("PASS", "undetermined")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
 from typing import Any
@@ -256,6 +257,19 @@ async def test_a_number_is_stored_as_it_is_or_refused_and_never_rounded(live_ser
         for literal in ROUNDED:
             status, told = await post(literal)
             assert (status, told["code"], told["member"]) == (422, "malformed", "/record/value")
+
+
+async def test_of_many_at_once_one_takes_the_id_and_one_supersedes(place: Place) -> None:
+    operator, _ = await desk(place, Fact("tier", "gold", id="f1"))
+    takers = [operator.add_record(Chatter(f"{number}", id="same")) for number in range(8)]
+    enders = [operator.add_record(Fact("tier", number, supersedes="f1")) for number in range(8)]
+    others = [operator.add_record(Chatter(f"{number}")) for number in range(8)]
+    for calls, accepted in ((takers, 1), (enders, 1), (others, 8)):
+        found = await asyncio.gather(*calls, return_exceptions=True)
+        refused = [one for one in found if isinstance(one, blackboard.Malformed)]
+        assert len(refused) == len(found) - accepted
+        assert {one.member for one in refused} <= {"/record/id", "/record/supersedes"}
+    assert (await operator.events()).head == 12
 
 
 # -- reading
