@@ -18,8 +18,10 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from blackboard.errors import Malformed
-from blackboard.service.signing import load, load_or_make
+from blackboard.config import Settings
+from blackboard.errors import Malformed, Unavailable
+from blackboard.gate.actions.signing import read_public_key
+from blackboard.service.signing import Signer, load, load_or_make
 
 
 def raw(key: Ed25519PrivateKey) -> bytes:
@@ -127,3 +129,28 @@ def test_a_place_where_no_file_can_be_is_told(tmp_path: Path) -> None:
         load(tmp_path / "key")
     with pytest.raises(Malformed, match="cannot be read: Is a directory"):
         load_or_make(tmp_path)
+
+
+# ---- the key of a service
+
+
+def test_a_service_makes_its_key_in_the_state_directory_when_it_is_first_asked_for_it(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    signer = Signer(Settings(state_dir=str(state)))
+    assert not state.exists()
+    told = signer.public()
+    assert raw(load(state / "signing.key")) == raw(signer.key)
+    assert read_public_key(told.public_key) == read_public_key(told.pem) == signer.key.public_key()
+    assert Signer(Settings(state_dir=str(state))).public() == told
+
+
+def test_a_service_takes_the_key_that_the_settings_name(tmp_path: Path) -> None:
+    key = Ed25519PrivateKey.generate()
+    signer = Signer(Settings(signing_key=str(put(tmp_path / "mine.key", raw(key)))))
+    assert raw(signer.key) == raw(key)
+
+
+def test_a_service_whose_key_cannot_be_used_says_why(tmp_path: Path) -> None:
+    signer = Signer(Settings(signing_key=str(put(tmp_path / "open.key", b"x" * 32, 0o644))))
+    with pytest.raises(Unavailable, match=r"no certificate can be signed: .*`chmod 600"):
+        signer.public()

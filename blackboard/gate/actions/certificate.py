@@ -113,7 +113,7 @@ class CertificateVerdict(_Part, frozen=True):
     """
 
     verdict: VerdictWord
-    reasons: list[Reason] = []
+    reasons: tuple[Reason, ...] = ()
     detail: str | None = None
     member: str | None = None
 

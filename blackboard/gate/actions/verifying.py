@@ -118,7 +118,8 @@ class Certificate:
         found += self._unevaluable
         if not found:
             return _PASS
-        return CertificateVerdict(verdict="BLOCK", reasons=sorted(found, key=lambda one: (one.code, one.id)))
+        found.sort(key=lambda one: (one.code, one.id))
+        return CertificateVerdict(verdict="BLOCK", reasons=tuple(found))
 
     def expired(self, head: int) -> bool:
         """Whether something that it rests on has expired at this head of the log."""
