@@ -23,6 +23,7 @@ from blackboard.messages import commands as ask
 from blackboard.messages.operations import BY_MESSAGE, OPERATIONS
 from blackboard.messages.principal import Grants, Principal
 from blackboard.projections.evolve import evolve
+from blackboard.records.verdict import Answer
 from tests.pure.conftest import Worlds
 from tests.pure.driver import NAME, World, write
 
@@ -139,6 +140,14 @@ def test_events_of_an_actor_that_is_no_agent_are_folded_without_one() -> None:
         kinds.WriteRejected(code="unseen-revision", rules=[], writes=[]),
         kinds.MessagePosted(text="x"),
         kinds.TurnEnded(),
+        kinds.ActionChecked(
+            tool="t",
+            params=msgspec.Raw(b"{}"),
+            verdict="PASS",
+            head=1,
+            policy=Answer(answer="default"),
+            digest="00" * 32,
+        ),
     ]
     for seq, body in enumerate(bodies, 2):
         key, revision = ("k", 1) if isinstance(body, kinds.EntryWritten) else (None, None)
