@@ -12,10 +12,10 @@ import blackboard
 from blackboard import Approval, CertificateReply, Chatter, Fact, Policy, Write, verify_certificate
 from blackboard.client import Board
 from blackboard.gate.actions.certificate import certificate_digest
-from tests.client.desk import BIG, CAP, LARGE, SMALL, TOOL, codes, desk
+from tests.client.desk import BIG, CAP, GOLD, LARGE, NEW, OLD, RED, SMALL, TOOL, codes, desk, light
 from tests.client.drive import Place
 from tests.client.fixtures import database, live_server, place, place_of
-from tests.contract.test_client_checks import CASES, GOLD, LEDGER, NEW, OLD, RED, light
+from tests.contract.test_client_checks import CASES, LEDGER
 
 __all__ = ["database", "live_server", "place"]
 
@@ -158,7 +158,7 @@ async def test_whatever_cannot_be_judged_is_an_error_and_never_a_pass(place: Pla
         verify_certificate("", {"tool": TOOL, "params": {}}, key),
     ]
     for told in refused:
-        assert (told.verdict, told.reasons) == ("ERROR", [])
+        assert (told.verdict, len(told.reasons)) == ("ERROR", 0)
         assert told.detail
 
 
