@@ -7,10 +7,10 @@ import sqlite3
 from blackboard import __version__
 from blackboard.errors import SchemaMismatch
 
-NEWEST = "0001"
+NEWEST = "0002"
 """The newest revision in `migrations/`; a test holds the two together."""
 
-KNOWN = (NEWEST,)
+KNOWN = ("0001", NEWEST)
 """Every revision that this release knows, oldest first."""
 
 
