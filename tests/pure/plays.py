@@ -138,9 +138,17 @@ checks = _step(
     "check",
     text=st.sampled_from(["t", "t", "u.x", "v"]),
     value=st.sampled_from([{}, {}, {"amount": 9}, {"amount": 1}, {"amount": "9"}]),
-    basis=st.sampled_from([None, None, None, *KEYS]),
+    basis=st.sampled_from([None] * 12 + [*KEYS]),
     flag=st.sampled_from([False, False, True]),
     turn=_turn,
+)
+threads = _step(
+    "thread",
+    number=st.integers(0, 4),
+    back=st.integers(5, len(RECORDS) - 1),
+    picks=_picks,
+    text=st.sampled_from(["t", "t", "u.x"]),
+    value=st.sampled_from([{}, {"amount": 9}]),
 )
 certificates = _step("certify", text=st.sampled_from(["t", "u.x"]), turn=_turn)
 
@@ -165,6 +173,7 @@ _WEIGHTS = {
     "records": (records, 5),
     "record_reads": (record_reads, 3),
     "checks": (checks, 4),
+    "threads": (threads, 3),
     "certificates": (certificates, 1),
     "reports": (reports, 1),
 }
@@ -332,8 +341,19 @@ def _report(play: Play, _agent: Agent, step: Step) -> Any:
     return play.world.operator.reports_compaction(step.who, AGENTS[0], base_seq=base)
 
 
+def _thread(play: Play, agent: Agent, step: Step) -> Any:
+    """Records are added and read, some while the agent's summary is made; then it checks."""
+    for number in (step.number, step.back):
+        play.play(Step("record", "ops", number=number, flag=step.number % 2 == 1))
+    agent.reads_records()
+    agent.compacts(kept=play.names(step.picks))
+    play.play(Step("record", "ops", number=5 + step.number % 3, flag=True))
+    return agent.checks(step.text, step.value)
+
+
 _PLAIN: dict[str, Any] = {
     "repeat": _repeat,
+    "thread": _thread,
     "end turn": _end,
     "report": _report,
     "mode": lambda play, _agent, step: play.world.operator.sets_mode(
