@@ -27,6 +27,8 @@ _PATH_TOLD: Final = {
     "key": "The entry's key. It may hold slashes, as they are or as %2F.",
     "agent": "The agent's id.",
     "proposal": "The proposal's id, `proposal:<seq>`.",
+    "certificate": "The certificate's id, `certificate:<seq>`.",
+    "certificate": "The certificate's id, `certificate:<seq>`.",
     "id": "The token's id.",
 }
 _STATUSES: Final = {
