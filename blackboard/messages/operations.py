@@ -294,7 +294,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/v1/boards/{board}/keep",
         roles=ANY,
         summary="What to keep in a compaction, so that these tools stay safe; nothing is recorded.",
-        example={"tools": ["refunds.create"], "kept": ["record:7"]},
+        example={"tools": ["refunds.create"], "kept": []},
     ),
     Operation(
         name="signing_key",

@@ -143,7 +143,7 @@ async def driven(
     await server.token("operator", "ops")
     await server.token("auditor", "kim")
     for name in ("planner", "executor"):
-        await server.token("agent", name)
+        await server.token("agent", name, grants=Grants(records=["policy"]))
     await server.token("agent", "elsewhere", boards=["other-*"])
     await server.token("agent", "hook", grants=Grants(report_peers=True))
     try:

@@ -31,7 +31,11 @@ async def prepared(server: Driven, operation: Operation) -> tuple[str, str]:
         for revision in (1, 2):
             write = {"writes": [{"key": "task/B", "revision": revision, "value": "running"}]}
             await server.ask("POST", path_of(WRITE), write, who="executor")
-    if operation.name == "show_agent":
+    if operation.name == "certificate_valid":
+        body = BY_NAME["certificate"].example
+        made = await server.ask("POST", path_of(BY_NAME["certificate"]), body, who="executor")
+        names["certificate"] = quote(made.json()["id"])
+    if operation.name in ("show_agent", "keep"):
         await server.ask("GET", ENTRY + "x", who="executor")
     if operation.name == "revoke_token":
         listed = (await server.ask("GET", "/v1/tokens", who="ops")).json()["tokens"]
