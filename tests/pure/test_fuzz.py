@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 from blackboard import canonical
 from blackboard.errors import BlackboardError, Malformed
 from blackboard.gate import query
+from blackboard.gate.keeping import keep
 from blackboard.messages import commands as ask
 from blackboard.messages.limits import DEFAULT_LIMITS
 from blackboard.messages.prepare import prepare
 from blackboard.messages.principal import Call, Grants, Principal
 from blackboard.messages.replies import SayReply
+from blackboard.messages.verdicts import RecordReply
 from tests.pure.driver import World, attempt, frozen, write
+from tests.pure.plays import RECORDS
 from tests.pure.strategies import values
 
 COMMANDS = sorted(get_args(ask.Command), key=lambda kind: kind.__name__)
@@ -107,6 +110,85 @@ def test_every_command_is_answered_or_refused(kind: type[ask.Message], data: st.
         if answer.reply is None:
             assert frozen(world.board) == before
     world.check()
+
+
+words = st.sampled_from(
+    ["policy", "fact", "approval", "chatter", "oath", "amount", "gt", "eq", "in", "deny", "allow", "p", "t"]
+)
+predicates = st.recursive(
+    st.fixed_dictionaries(
+        {"field": words | atoms, "op": words, "value": atoms | st.lists(atoms, max_size=2)},
+        optional={"source": st.sampled_from(["param", "fact", "ledger", "word"]), "at": strange},
+    ),
+    lambda inner: st.one_of(
+        st.fixed_dictionaries({"all": st.lists(inner, max_size=2)}),
+        st.fixed_dictionaries({"any": st.lists(inner, max_size=2) | atoms}),
+        st.fixed_dictionaries({"not": inner}),
+    ),
+    max_leaves=4,
+)
+some_record = st.fixed_dictionaries(
+    {"kind": words | atoms},
+    optional={
+        "id": words | strange,
+        "version": st.integers(0, 2) | atoms,
+        "scope": words | st.lists(words | strange, max_size=2),
+        "predicate": predicates | atoms,
+        "effect": words,
+        "field": words | strange,
+        "value": values,
+        "retracted": atoms,
+        "supersedes": words,
+        "expires_seq": st.integers(0, 9) | atoms,
+        "text": strange | atoms,
+        "policy": words,
+        "action_digest": st.just("ab" * 32) | atoms,
+        "granted": st.booleans() | atoms,
+        "approver": words | atoms,
+        "seq": st.integers(0, 9),
+    },
+)
+
+
+records = st.lists(some_record | st.sampled_from(RECORDS), min_size=1, max_size=5)
+
+
+@given(records, st.dictionaries(words, values, max_size=2))
+def test_every_record_is_added_or_refused_and_judged_by(
+    sent: list[dict[str, Any]], params: dict[str, Any]
+) -> None:
+    world = furnished()
+    for record in sent:
+        command = decoded(ask.AddRecord, {"record": record})
+        if command is not None:
+            answer = attempt(lambda command=command: world.operator.sends(command))  # type: ignore[misc] # the loop's own
+            assert isinstance(answer, RecordReply | Malformed)
+    agent = world.agent("a")
+    for act in (
+        lambda: agent.checks("t", params),
+        agent.reads_records,
+        lambda: agent.compacts(kept=["p"]),
+        lambda: agent.checks("t", params),
+        lambda: agent.certifies("t"),
+    ):
+        answer = attempt(act)
+        assert not isinstance(answer, BlackboardError) or answer.status < 500
+    world.check()
+
+
+@given(st.lists(words | strange | st.dictionaries(words, values, max_size=2), max_size=3), st.data())
+def test_every_question_about_keeping_is_answered_or_refused(tools: list[Any], data: st.DataObject) -> None:
+    world = furnished()
+    world.operator.adds({"id": "p", "kind": "fact", "field": "amount", "value": 1})
+    kept = data.draw(st.none() | st.lists(words, max_size=2))
+    query_ = decoded(ask.Keep, {"tools": tools, "kept": kept, "agent": "a"})
+    if query_ is None:
+        return
+    reply = attempted(lambda: keep(world.board, PRINCIPALS[2], query_, head=world.head))
+    if isinstance(reply, Malformed):
+        assert reply.member
+    else:
+        assert set(kept or ()) <= set(reply.records)
 
 
 @given(st.dictionaries(st.sampled_from([*WRITES, "compacted"]), members))
