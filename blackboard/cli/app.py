@@ -74,7 +74,7 @@ EPILOG = """\b
 Exit codes:
   0 done   2 usage or unexpected failure   3 rejected   4 not allowed
   5 integrity failure   6 unavailable   130 interrupted
-  gate and check: 0 PASS   1 BLOCK   2 ERROR
+  gate, check and certify --verify: 0 PASS   1 BLOCK   2 ERROR
 
 Data goes to stdout, everything else to stderr. Settings come from flags, then BLACKBOARD_* variables, then
 blackboard.toml, then defaults."""

@@ -137,7 +137,7 @@ def _compacted(_: EventView, body: dict[str, Any]) -> str:
     who = ", ".join(body["agents"])
     kept = counted(len(body.get("kept") or []), "record")
     cause, base = body.get("cause", "unknown"), body["base_seq"]
-    return f"{who}: {cause}, nothing seen up to {base} is held, {kept} kept"
+    return f"{who}: {cause}, no entry seen up to {base} is held, {kept} kept"
 
 
 def _posted(_: EventView, body: dict[str, Any]) -> str:

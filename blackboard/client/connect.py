@@ -161,7 +161,9 @@ def _grants(grants: Grants | Mapping[str, Any] | None) -> Grants:
     if grants is None:
         return EMBEDDED_GRANTS
     try:
-        return grants if isinstance(grants, Grants) else msgspec.convert(dict(grants), Grants)
+        found = grants if isinstance(grants, Grants) else msgspec.convert(dict(grants), Grants)
+        found.check_records("grants/records")
+        return found
     except (msgspec.ValidationError, TypeError, ValueError) as error:
         raise Malformed(f"these are no grants: {error}", member="grants", value=grants) from error
 

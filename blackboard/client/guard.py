@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from blackboard.client.portal import Portal, run
-from blackboard.errors import ActionBlocked
+from blackboard.errors import ActionBlocked, Malformed
 from blackboard.messages.verdicts import CheckReply
 
 if TYPE_CHECKING:
@@ -57,8 +57,13 @@ class SyncGuard:
         self._portal = portal
 
     def __call__(self, fn: Callable[..., Any], /, **params: Any) -> Any:
-        """Return what `fn(**params)` does; raises `ActionBlocked` as `Guard` does."""
+        """Return what `fn(**params)` does; raises `ActionBlocked` as `Guard` does.
+
+        Raises `Malformed` for a coroutine function.
+        """
         params = own(params)
+        if inspect.iscoroutinefunction(fn):
+            raise Malformed("fn is a coroutine function, which nobody would await here", member="fn")
         run(self._portal, self._guard.check(params))
         return fn(**params)
 

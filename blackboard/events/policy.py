@@ -111,6 +111,8 @@ class Policy(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
         off += [f"{name}: no words" for name in ("finished", "unfinished") if not getattr(self, name)]
         if not self.broadcast:
             off.append("broadcast: false")
+        if self.unseen == "note":
+            off.append("unseen: note")
         return off
 
 

@@ -79,7 +79,7 @@ def decide(
     command = prepared.command
     authorize(principal, name, command)
     settle(board)
-    if not board.head and not auto_open and not isinstance(command, ask.OpenBoard):
+    if not board.head and not isinstance(command, ask.OpenBoard) and not (auto_open and _opens(command)):
         raise unknown_board(name)
     agent = _acting(board, principal)
     leading = _leading(board, name, principal, agent, command)
@@ -87,6 +87,11 @@ def decide(
     if not isinstance(command, ask.WriteBatch):  # which may be a replay: a receipt, whatever turn it names
         check_turn(agent, getattr(command, "turn", None))
     return _decide(asked, name, command)
+
+
+def _opens(command: ask.Command) -> bool:
+    """Whether a command may open a board that does not exist. A check of a mistyped one must not pass."""
+    return not isinstance(command, ask.Check | ask.IssueCertificate)
 
 
 def _acting(board: Board, principal: Principal) -> AgentState | None:

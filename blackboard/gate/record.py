@@ -24,7 +24,7 @@ from blackboard.messages.limits import DEFAULT_LIMITS
 from blackboard.messages.principal import Principal
 from blackboard.messages.verdicts import RecordReply
 from blackboard.projections.board import Board
-from blackboard.records import AnyRecord, Approval, record_bytes
+from blackboard.records import AnyRecord, Approval, PolicyRecord, record_bytes
 from blackboard.records.kinds import kind_of
 
 
@@ -33,7 +33,8 @@ def check_format(board: Board, what: str) -> None:
     if board.format < kinds.WITH_RECORDS:
         raise FormatTooLow(
             f"the board's format is {board.format}, and {what} come with format {kinds.WITH_RECORDS}: once "
-            f"every server can read that, an operator raises it with raise_format({kinds.WITH_RECORDS})",
+            f"every server can read that, an operator raises it (raise_format({kinds.WITH_RECORDS}), from a "
+            "shell `blackboard board format`)",
             members={"format": board.format, "limit": kinds.WITH_RECORDS},
         )
 
@@ -48,6 +49,13 @@ def decide_add(asked: Asked, command: ask.AddRecord) -> Decision:
     filled: dict[str, Any] = {"id": command.record.get("id", f"record:{seq}")}
     if isinstance(draft, Approval):
         filled["approver"] = _approver(asked.principal, command.record.get("approver"))
+        _check_policy(board, draft)
+    elif kind_of(draft) == Approval.KIND and "approver" in command.record:
+        raise Malformed(
+            "an approval of a version that is not known here cannot name its approver: leave it out",
+            member="/record/approver",
+            value=command.record["approver"],
+        )
     record: AnyRecord = replace(draft, seq=seq, **filled)
     board.records.check(record, ("record",))
     body = kinds.RecordAdded(record=Raw(canonical.encode(command.record | filled)))
@@ -70,6 +78,17 @@ def _check_grant(principal: Principal, record: AnyRecord) -> None:
         f"`records`, and it has {given}. Ask an operator to add it, or for a credential with that grant",
         members={"grant": wanted},
     )
+
+
+def _check_policy(board: Board, approval: Approval) -> None:
+    """An approval of nothing would look like one: whoever gives it must hear of the slip."""
+    found = board.records.get(approval.policy)
+    if found is None or kind_of(found) != PolicyRecord.KIND:
+        raise Malformed(
+            f"no policy of this board has the id {approval.policy!r}: nothing would be approved",
+            member="/record/policy",
+            value=approval.policy,
+        )
 
 
 def _approver(principal: Principal, claimed: str | None) -> str:

@@ -208,11 +208,13 @@ def _prepare_record(command: ask.AddRecord, name: str, limits: Limits) -> Prepar
     if "id" in members:
         _check_record_id(members["id"], limits)
     given = canonical.parse_exact(raw)
-    known = {"id": _UNNAMED, "seq": 0} | (
-        {"approver": _UNNAMED} if given.get("kind") == Approval.KIND else {}
-    )
+    known = {"id": _UNNAMED, "seq": 0} | ({"approver": _UNNAMED} if _is_approval(given) else {})
     record = read_record(known | given, ("record",))
     return Prepared(command, _command_bytes(name, canonical.encode(command)), record=record)
+
+
+def _is_approval(given: dict[str, Any]) -> bool:
+    return (given.get("kind"), given.get("version", 1)) == (Approval.KIND, Approval.VERSION)
 
 
 _UNNAMED = "-"

@@ -7,7 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from blackboard.records.kinds import AnyRecord, Fact, Unevaluable
+from blackboard.errors import Malformed
+from blackboard.records.kinds import AnyRecord, Approval, Chatter, Fact, PolicyRecord, Unevaluable
 
 Role = Literal["agent", "auditor", "operator"]
 
@@ -41,10 +42,19 @@ class Grants(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
             case Fact(field=field):
                 given = (grant.removeprefix(_FACT) for grant in self.records if grant.startswith(_FACT))
                 return any(fnmatchcase(field, pattern) for pattern in given)
-            case Unevaluable():
-                return OPAQUE in self.records
             case _:
-                return record.KIND in self.records
+                return self.wanted(record) in self.records
+
+    def check_records(self, member: str) -> None:
+        """Raise `Malformed` for the first grant in `records` that stands for nothing: a slip of the pen."""
+        for index, grant in enumerate(self.records):
+            if grant not in _RECORD_GRANTS and not (grant.startswith(_FACT) and len(grant) > len(_FACT)):
+                known = ", ".join(_RECORD_GRANTS)
+                raise Malformed(
+                    f"{grant!r} grants nothing; what can be granted is {known} and fact:<pattern of fields>",
+                    member=f"{member}/{index}",
+                    value=grant,
+                )
 
     @staticmethod
     def wanted(record: AnyRecord) -> str:
@@ -52,16 +62,19 @@ class Grants(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
         match record:
             case Fact(field=field):
                 return _FACT + field
-            case Unevaluable():
-                return OPAQUE
+            case Unevaluable(kind=kind):
+                # A version that this release does not know may count in the next one.
+                return _EVERY_FACT if kind == Fact.KIND else kind if kind in _RECORD_GRANTS else OPAQUE
             case _:
                 return record.KIND
 
 
 OPAQUE = "opaque"
-"""The grant for records of a kind or version that this release does not know."""
+"""The grant for records of a kind that this release does not know."""
 
 _FACT = "fact:"
+_EVERY_FACT = _FACT + "*"
+_RECORD_GRANTS = (Chatter.KIND, PolicyRecord.KIND, Approval.KIND, OPAQUE)
 
 
 class Principal(Struct, frozen=True, kw_only=True):

@@ -28,7 +28,6 @@ _PATH_TOLD: Final = {
     "agent": "The agent's id.",
     "proposal": "The proposal's id, `proposal:<seq>`.",
     "certificate": "The certificate's id, `certificate:<seq>`.",
-    "certificate": "The certificate's id, `certificate:<seq>`.",
     "id": "The token's id.",
 }
 _STATUSES: Final = {

@@ -179,6 +179,7 @@ def _check_wanted(command: ask.CreateToken) -> None:
     _check_patterns(command.boards, "/boards", least=1)
     _check_patterns(command.grants.writes or (), "/grants/writes")
     _check_patterns(command.grants.records, "/grants/records")
+    command.grants.check_records("/grants/records")
     if command.grants.prefix:
         canonical.check_identifier(command.grants.prefix, member="/grants/prefix", max_bytes=_NAME_BYTES * 2)
 

@@ -143,7 +143,7 @@ def test_peers_hear_of_a_compaction_at_their_next_call(cli: Cli, board: Where) -
 
 def test_an_operator_reports_the_compaction_of_others(cli: Cli, board: Where) -> None:
     told = cli("compact", *board, "--operator", "ops", "--of", "a", "--of", "b")
-    assert told.lines == ["a, b: compacted, nothing seen up to seq 1 is held"]
+    assert told.lines == ["a, b: compacted, no entry seen up to seq 1 is held"]
 
 
 def test_records_that_were_never_delivered_are_named(cli: Cli, board: Where) -> None:

@@ -115,7 +115,7 @@ def test_the_document_names_what_is_held_and_what_is_to_be_read(cli: Cli, file: 
     ran = cli("keep", name)
     assert ran.lines == ["p2"]
     assert ran.err.splitlines() == [
-        "never delivered, to be read afterwards: p1",
+        "not held, to be read afterwards: p1",
         "keys to be read again afterwards: task/B",
     ]
 
@@ -197,7 +197,7 @@ def test_a_board_answers_what_an_agents_compaction_has_to_keep(cli: Cli, records
     ran = cli("keep", *TOOL, *records, *ANN)
     assert ran.lines == ["p1"]
     assert ran.err.splitlines() == [
-        "never delivered, to be read afterwards: p2",
+        "not held, to be read afterwards: p2",
         "keys to be read again afterwards: task/B",
     ]
     told = cli("keep", *TOOL, *records, *ANN, "--json").json

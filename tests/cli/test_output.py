@@ -141,7 +141,7 @@ def test_every_kind_of_event_has_its_line() -> None:
         (event("board.read", {"proposals": []}), "0 proposals"),
         (
             event("agent.compacted", {"agents": ["a", "b"], "base_seq": 4, "kept": ["r"]}),
-            "a, b: unknown, nothing seen up to 4 is held, 1 record kept",
+            "a, b: unknown, no entry seen up to 4 is held, 1 record kept",
         ),
         (
             event("board.mode-changed", {"mode": "single-writer", "coordinator": "p", "why": "w"}),

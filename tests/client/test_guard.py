@@ -220,6 +220,7 @@ async def test_whoever_is_no_agent_guards_nothing(place: Place) -> None:
 
 async def test_a_coroutine_function_is_awaited_and_its_error_passes_through() -> None:
     async with blackboard.connect("memory://", board="async", agent="a") as board:
+        await board.read("what opens it")
         guard = board.guard(TOOL)
 
         async def refund(amount: int) -> int:
@@ -352,7 +353,28 @@ async def test_the_callable_runs_in_the_callers_thread(place: Place) -> None:
 
 def test_the_sync_guard_of_an_embedded_board_works_without_a_loop() -> None:
     with blackboard.connect_sync("memory://", board="plain", agent="a") as board:
+        board.read("what opens it")
         guard = board.guard(TOOL)
         assert guard(lambda amount: amount + 1, amount=1) == 2
         inner = guard(lambda amount: guard(lambda amount: amount, amount=amount), amount=3)
         assert inner == 3
+
+
+def test_a_sync_guard_refuses_a_coroutine_function_before_anything_is_checked() -> None:
+    async def refund(amount: int) -> int:
+        return amount
+
+    with blackboard.connect_sync("memory://", board="unawaited", agent="a") as board:
+        board.read("what opens it")
+        with pytest.raises(blackboard.Malformed, match="coroutine function"):
+            board.guard(TOOL)(refund, amount=1)
+        assert board.get_board().head == board.head
+        assert [event.kind for event in board.log()] == ["board.opened", "board.read"]
+
+
+async def test_a_guard_of_a_mistyped_board_runs_nothing() -> None:
+    async with blackboard.connect("memory://", board="typo", agent="a") as board:
+        tool = Tool()
+        with pytest.raises(blackboard.UnknownBoard):
+            await board.guard(TOOL)(tool, amount=1)
+        assert tool.calls == []

@@ -32,21 +32,37 @@ GRANTS: dict[str, tuple[list[str], Any, str]] = {
     "a retraction": (["chatter"], {"kind": "fact", "field": "tier", "retracted": True}, "fact:tier"),
     "chatter": (["policy"], {"kind": "chatter"}, "chatter"),
     "a kind that nobody knows": (["chatter", "policy"], {"kind": "summary", "text": "done"}, "opaque"),
-    "a policy of another version": (["policy"], {"kind": "policy", "version": 2}, "opaque"),
+    "a policy of another version": (["opaque"], {"kind": "policy", "version": 2}, "policy"),
+    "a fact of another version": (["opaque", "fact:tier"], {"kind": "fact", "version": 2}, "fact:*"),
 }
 
 
 @pytest.mark.parametrize("case", GRANTS)
 async def test_without_the_grant_for_its_kind_no_record_is_added(place: Place, case: str) -> None:
     given, record, wanted = GRANTS[case]
-    _, board = await desk(place, records=given)
+    _, board = await desk(place, CAP, records=given)
     with pytest.raises(blackboard.NotAllowed) as caught:
         await board.add_record(record)
     assert caught.value.members["grant"] == wanted
     assert wanted in caught.value.detail
-    assert (await board.events()).head == 1
+    assert (await board.events()).head == 2
     granted = await place.agent("b", records=[wanted])
-    assert (await granted.add_record(record)).seq == 2
+    assert (await granted.add_record(record)).seq == 3
+
+
+async def test_a_grant_that_stands_for_nothing_is_refused(place: Place) -> None:
+    for wrong in ("polcy", "fact", "fact:", "approval:*", "*"):
+        with pytest.raises(blackboard.Malformed, match="grants nothing"):
+            await place.agent("b", records=["chatter", wrong])
+
+
+async def test_an_approval_of_no_policy_is_refused(place: Place) -> None:
+    operator, _ = await desk(place, CAP, Fact("tier", "gold", id="tier"))
+    for nothing in ("cpa", "tier"):
+        with pytest.raises(blackboard.Malformed, match="nothing would be approved") as caught:
+            await operator.add_record(Approval.for_action(nothing, TOOL, BIG))
+        assert caught.value.member == "/record/policy"
+    assert (await operator.events()).head == 3
 
 
 async def test_a_grant_for_facts_may_be_a_pattern(place: Place) -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from blackboard import canonical
-from blackboard.errors import Malformed, NotAllowed, TooLarge
+from blackboard.errors import Malformed, NotAllowed, TooLarge, UnknownBoard
 from blackboard.events import kinds
 from blackboard.gate import sight
 from blackboard.gate.actions.compiling import compile_tool
@@ -240,10 +240,11 @@ def test_only_agents_check_and_for_themselves(world: World) -> None:
         world.operator.sends(ask.Check(tool="t"))
 
 
-def test_a_check_opens_a_board_where_that_is_allowed(worlds: Worlds) -> None:
+def test_a_check_of_a_board_that_does_not_exist_never_passes(worlds: Worlds) -> None:
     world = worlds(opened=False, auto_open=True)
-    assert world.agent("a").checks("t").judged_at == 0
-    assert world.kinds == ["board.opened", "action.checked"]
+    with pytest.raises(UnknownBoard):
+        world.agent("a").checks("t")
+    assert world.kinds == []
 
 
 @pytest.mark.parametrize(

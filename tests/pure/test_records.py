@@ -125,14 +125,16 @@ CASES: list[tuple[dict[str, Any], str]] = [
     (chatter("x"), "chatter"),
     (fact("n", "refund.amount", 1), "fact:refund.*"),
     ({"kind": "oath"}, "opaque"),
-    ({"kind": "policy", "version": 2}, "opaque"),
+    ({"kind": "policy", "version": 2}, "policy"),
+    ({"kind": "approval", "version": 2}, "approval"),
 ]
 
 
 @pytest.mark.parametrize(("record", "grant"), CASES)
 def test_an_agent_adds_what_its_grants_name(world: World, record: dict[str, Any], grant: str) -> None:
+    world.operator.adds(policy("p", amount_over(5)))
     world.agent("a", records=[grant]).adds(record)
-    assert world.kinds[-1] == "record.added"
+    assert world.kinds[-2:] == ["record.added", "record.added"]
 
 
 @pytest.mark.parametrize(("record", "grant"), CASES)
@@ -174,6 +176,7 @@ def test_a_second_superseder_is_refused_naming_the_first(world: World) -> None:
 
 
 def test_the_approver_comes_from_the_credential(world: World) -> None:
+    world.operator.adds(policy("p", amount_over(5)))
     world.operator.adds(approval("p"))
     world.operator.adds(approval("p") | {"approver": "ops"})
     world.agent("a", records=["approval"]).adds(approval("p") | {"approver": "agent:a"})
@@ -188,9 +191,17 @@ def test_an_approver_that_is_not_who_adds_is_refused(world: World, claimed: str)
     assert world.head == 1
 
 
-def test_an_unknown_version_of_an_approval_is_kept_as_it_was_sent(world: World) -> None:
-    world.operator.adds({"id": "a-2", "kind": "approval", "version": 2, "approver": "somebody"})
-    assert msgspec.json.decode(bytes(world.last(kinds.RecordAdded).record))["approver"] == "somebody"
+def test_an_unknown_version_of_an_approval_names_no_approver(world: World) -> None:
+    with pytest.raises(Malformed, match="cannot name its approver") as caught:
+        world.operator.adds({"kind": "approval", "version": 2, "approver": "operator:ops"})
+    assert caught.value.member == "/record/approver"
+
+
+def test_an_unknown_version_of_an_approval_is_answered_as_it_is_kept(world: World) -> None:
+    reply = world.operator.adds({"id": "a-2", "kind": "approval", "version": 2, "says": "yes"})
+    kept = msgspec.json.decode(bytes(world.last(kinds.RecordAdded).record))
+    assert kept == {"id": "a-2", "kind": "approval", "version": 2, "says": "yes"}
+    assert msgspec.json.decode(msgspec.json.encode(reply.record)) == kept | {"seq": 2}
 
 
 # -- formats

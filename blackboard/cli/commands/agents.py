@@ -19,6 +19,9 @@ _AT = click.option(
 )
 
 
+_SHOWN_IDS = 20
+
+
 @command("ledger", _AT, acts=("auditor", "operator"))
 async def ledger(session: Session, *, at: int | None) -> None:
     """Show every entry as of a seq, as an auditor or operator; nothing is recorded."""
@@ -94,9 +97,10 @@ def _about(reply: Any) -> list[str]:
         )
         if text is not None
     ]
-    base = f"nothing seen up to seq {reply.base} is held" if reply.base else "all that it has seen is held"
+    base = f"no entry seen up to seq {reply.base} is held" if reply.base else "all that it has seen is held"
     lines += ["", f"view: {base}; digest {reply.view_digest}"]
     lines += _view(reply)
+    lines += ["", *_records(reply)]
     breadth = " ".join(map(str, baselines.breadth)) or "none yet"
     lines += ["", "baselines"]
     lines += [f"  keys written per turn: {breadth}; median {output.number(baselines.breadth_median)}"]
@@ -124,6 +128,30 @@ def _view(reply: Any) -> list[str]:
     ]
     more = [f"and {reply.more} more"] if reply.more else []
     return [f"  {line}" for line in [*shown, *ranges, *more]]
+
+
+def _records(reply: Any) -> list[str]:
+    held = reply.records
+    lines = [
+        "records",
+        _listed("held", held.held, held.held_count),
+        f"{_listed('lost', held.dropped, held.dropped_count)} ({held.chatter_dropped} of them chatter)",
+        f"  never delivered: {held.unseen}",
+    ]
+    if reply.last_checks:
+        rows = [(one.seq, one.tool, one.verdict, " ".join(one.codes)) for one in reply.last_checks]
+        lines += [
+            "",
+            "last checks",
+            *output.table(("SEQ", "TOOL", "VERDICT", "REASONS"), rows, right=("SEQ",)),
+        ]
+    return lines
+
+
+def _listed(word: str, ids: list[str], count: int) -> str:
+    shown = "".join(f" {name}" for name in ids[:_SHOWN_IDS])
+    more = f" and {count - _SHOWN_IDS} more" if count > _SHOWN_IDS else ""
+    return output.visible(f"  {word}: {count}{':' if shown else ''}{shown}{more}")
 
 
 def _holds(held: Any) -> str:

@@ -14,6 +14,9 @@ from blackboard.errors import Malformed
 
 EXITS = {"PASS": 0, "BLOCK": 1, "ERROR": 2}
 _KEY_BYTES = 4096
+_NO_PERMISSION = (
+    "nothing that was lost binds a safe call; that is no permission: what the rules say, `check` tells"
+)
 
 
 @command(
@@ -142,6 +145,7 @@ def _show(body: dict[str, Any]) -> None:
     rows = [f"{row['id']} ({row['effect']}) {row['predicate']}" for row in body.get("rows", ())]
     for word, text in [*lines.items(), *(("rule", row) for row in rows)]:
         output.emit(output.visible(f"{word:12}: {text}"))
+    output.note(_NO_PERMISSION)
 
 
 # ---- checking
@@ -205,6 +209,8 @@ def _public_key(given: str) -> bytes | str:
 def _tell(found: Any) -> None:
     head = f" ({found.reasons[0].code})" if found.reasons else ""
     output.emit(f"{found.verdict}{head}")
+    if found.verdict == "PASS":
+        output.note(_NO_PERMISSION)
     if found.detail is not None:
         output.emit(output.visible(f"error: {found.detail}"))
     for reason in found.reasons:

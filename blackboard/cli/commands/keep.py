@@ -117,6 +117,6 @@ def _show(records: Iterable[str], unread: Sequence[str], keys: Sequence[str]) ->
         if one not in set(unread):
             output.emit(output.visible(one))
     if unread:
-        output.note(output.visible(f"never delivered, to be read afterwards: {', '.join(unread)}"))
+        output.note(output.visible(f"not held, to be read afterwards: {', '.join(unread)}"))
     if keys:
         output.note(output.visible(f"keys to be read again afterwards: {', '.join(keys)}"))

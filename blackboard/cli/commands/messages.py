@@ -74,9 +74,11 @@ async def compact(session: Session, *, kept: tuple[str, ...], agents: tuple[str,
         reply = await board.compacted(kept=list(kept) or None, agents=list(agents) or None, **given)
         if not session.json:
             who = ", ".join(reply.agents)
-            output.emit(output.visible(f"{who}: compacted, nothing seen up to seq {reply.base_seq} is held"))
+            output.emit(output.visible(f"{who}: compacted, no entry seen up to seq {reply.base_seq} is held"))
             if reply.unknown_kept:
                 output.note(output.visible(f"never delivered, so not kept: {', '.join(reply.unknown_kept)}"))
+            if reply.lost_kept:
+                output.note(output.visible(f"lost before, so not kept: {', '.join(reply.lost_kept)}"))
         done(reply)
 
 

@@ -96,13 +96,14 @@ async def check(
     **given: Any,
 ) -> int:
     """Ask whether a record that the agent lacks binds this call of TOOL. The verdict is recorded. Exit codes:
-    0 PASS, 1 BLOCK, 2 for everything else. PASS is no permission: `policy` says what the rules say.
+    0 PASS, 1 BLOCK (or, with --enforce, not permitted), 2 for everything else. PASS is no permission:
+    `policy` says what the rules say.
     """
     action = _params(params, params_file)
     async with acting(session) as (board, done):
         reply = await board.check(tool, action, basis=values.basis_of(basis), **given)
         if not session.json:
-            _show(reply)
+            _show(reply, enforce=enforce)
         done(reply)
     permitted = not enforce or reply.policy.answer in _PERMITTED
     return 0 if reply.verdict == "PASS" and permitted else 1
@@ -120,9 +121,11 @@ def _params(params: str | None, file: str | None) -> dict[str, Any]:
     return found
 
 
-def _show(reply: Any) -> None:
+def _show(reply: Any, *, enforce: bool) -> None:
     rules = f" ({', '.join(reply.policy.rules)})" if reply.policy.rules else ""
     head = f" ({reply.reasons[0].code})" if reply.reasons else ""
+    if enforce and not head and reply.policy.answer not in _PERMITTED:
+        head = f" (enforced: {reply.policy.answer})"
     output.emit(output.visible(f"{reply.verdict}{head}  {reply.id}"))
     output.emit(output.visible(f"policy: {reply.policy.answer}{rules}"))
     _told("reason", reply.reasons)

@@ -57,6 +57,9 @@ def read_public_key(key: PublicKey | bytes | str) -> PublicKey:
         found = _written(key)
         if found is not None:
             return found
+        if "PRIVATE KEY" in str(key):
+            what = "this is a private key: it signs, and stays where it is; verify with the public key"
+            raise Malformed(what, member="public_key")
     raise Malformed(
         "the public key is none: give an Ed25519 key as PEM (`-----BEGIN PUBLIC KEY-----`), as 64 lower-case "
         "hex digits or as 32 bytes",

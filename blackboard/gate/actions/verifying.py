@@ -233,7 +233,8 @@ def _check_for(certificate: Certificate, board: str | None, agent: str | None, h
     for name, wanted in (("board", board), ("agent", agent)):
         issued = getattr(certificate.body, name)
         if wanted is not None and wanted != issued:
-            raise fault(("certificate", name), f"it was issued for {issued!r}, not for {wanted!r}")
+            whose = "of a file, which names none" if issued is None else f"issued for {issued!r}"
+            raise fault(("certificate", name), f"it is {whose}; {wanted!r} is asked for")
     if head is not None and certificate.expired(head):
         until = certificate.body.valid_until_seq
         what = f"it was valid until seq {until}, and the head is {head}: ask for a new one"
