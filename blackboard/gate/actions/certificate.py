@@ -215,12 +215,17 @@ def _line(compiled: Compiled, row: Row) -> Line:
 
 
 def certificate_digest(body: Mapping[str, Any]) -> str:
-    """Return the hex SHA-256 that names an unsigned certificate."""
-    return canonical.digest(_TAG, signed_bytes(body)).hex()
+    """Return the hex SHA-256 that names an unsigned certificate. Raises `TooLarge`, as `sign_certificate`."""
+    return canonical.digest(_TAG, _signable(body)).hex()
 
 
 def sign_certificate(body: Mapping[str, Any], key: signing.PrivateKey) -> dict[str, Any]:
     """Return the document: the certificate with its signature. Raises `TooLarge` for one beyond the limit."""
+    signature = signing.sign(_signable(body), key)
+    return {"certificate": dict(body), "key": signing.key_id(key.public_key()), "signature": signature}
+
+
+def _signable(body: Mapping[str, Any]) -> bytes:
     data = signed_bytes(body)
     if len(data) > MAX_BYTES - _AROUND:
         raise TooLarge(
@@ -229,8 +234,7 @@ def sign_certificate(body: Mapping[str, Any], key: signing.PrivateKey) -> dict[s
             limit=MAX_BYTES - _AROUND,
             value=len(data),
         )
-    signature = signing.sign(data, key)
-    return {"certificate": dict(body), "key": signing.key_id(key.public_key()), "signature": signature}
+    return data
 
 
 def signed_bytes(body: Mapping[str, Any]) -> bytes:
