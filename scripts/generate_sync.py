@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes blackboard/client/sync.py from blackboard/client/board.py: the client's methods are written once."""
+"""Makes blackboard/client/sync.py from the asynchronous client: its methods are written once."""
 
 import ast
 import subprocess
@@ -7,44 +7,44 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "blackboard/client/board.py"
+SOURCES = (ROOT / "blackboard/client/board.py", ROOT / "blackboard/client/actions.py")
 TARGET = ROOT / "blackboard/client/sync.py"
 HEADER = '''"""The methods of `Board` for code without an event loop.
 
-Made by scripts/generate_sync.py from board.py: change that, and run the script.
+Made by scripts/generate_sync.py from board.py and actions.py: change these, and run the script.
 """
 
 # ruff: noqa: A002 - the names of the arguments are those of the message
 '''
 
 
-def generate(source: str) -> str:
-    """The text of sync.py for the text of board.py, not yet formatted."""
-    tree = ast.parse(source)
-    (board,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Board")
-    body: list[ast.stmt] = [_docstring(ast.get_docstring(board) or "")]
-    body += [_method(node) for node in board.body if isinstance(node, ast.AsyncFunctionDef) and _public(node)]
+def generate(*sources: str) -> str:
+    """The text of sync.py for the texts of board.py and actions.py, not yet formatted."""
+    trees = [ast.parse(source) for source in sources]
+    classes = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
+    found = [node for one in classes for node in one.body if isinstance(node, ast.AsyncFunctionDef)]
+    body: list[ast.stmt] = [_docstring(ast.get_docstring(classes[0]) or "")]
+    body += [_method(node) for node in found if _public(node)]
     made = ast.ClassDef("SyncBoard", [ast.Name("SyncSession")], [], body, [])
     methods = ast.unparse(ast.fix_missing_locations(made))
-    return "\n".join([HEADER, *_imports(tree, methods), "", '__all__ = ["SyncBoard"]', "", methods, ""])
+    return "\n".join([HEADER, *_imports(trees, methods), "", '__all__ = ["SyncBoard"]', "", methods, ""])
 
 
 def _public(node: ast.AsyncFunctionDef) -> bool:
     return not node.name.startswith("_")
 
 
-def _imports(tree: ast.Module, methods: str) -> list[str]:
-    """The imports of board.py as far as the signatures name them, and the base class."""
+def _imports(trees: list[ast.Module], methods: str) -> list[str]:
+    """The imports of the sources as far as the signatures name them, and the base class."""
     named = {node.id for node in ast.walk(ast.parse(methods)) if isinstance(node, ast.Name)}
-    kept = ["from blackboard.client.sync_session import SyncSession"]
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom):
-            names = [alias for alias in node.names if alias.name in named or node.module == "__future__"]
-            if node.module == "collections.abc":
-                names = sorted([*names, ast.alias("Iterator")], key=lambda alias: alias.name)
+    kept = {"blackboard.client.sync_session": {"SyncSession"}, "collections.abc": {"Iterator"}}
+    for node in (node for tree in trees for node in tree.body):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            names = {alias.name for alias in node.names if alias.name in named or node.module == "__future__"}
             if names:
-                kept.append(ast.unparse(ast.ImportFrom(node.module, names, 0)))
-    return sorted(kept, key=lambda line: (not line.startswith("from __future__"), line))
+                kept.setdefault(node.module, set()).update(names)
+    lines = [f"from {module} import {', '.join(sorted(names))}" for module, names in kept.items()]
+    return sorted(lines, key=lambda line: (not line.startswith("from __future__"), line))
 
 
 def _method(node: ast.AsyncFunctionDef) -> ast.FunctionDef:
@@ -75,7 +75,7 @@ def _docstring(text: str) -> ast.Expr:
 
 def main() -> int:
     """Write sync.py, formatted where ruff is at hand."""
-    TARGET.write_text(generate(SOURCE.read_text(encoding="utf-8")), encoding="utf-8")
+    TARGET.write_text(generate(*(source.read_text(encoding="utf-8") for source in SOURCES)), encoding="utf-8")
     ruff = Path(sys.executable).with_name("ruff")
     if ruff.exists():
         subprocess.run([ruff, "check", "--fix", "--quiet", "--select", "I", TARGET], check=True)

@@ -6,14 +6,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from typing import Any, cast
 
-from msgspec import UNSET
-
-from blackboard.client.context import merge_pages
-from blackboard.client.guard import Guard
-from blackboard.client.session import Session
+from blackboard.client.actions import ActionGate
+from blackboard.client.arguments import basis_of, listed, policy_of, writes_of
 from blackboard.errors import Malformed
 from blackboard.events.kinds import Cause, Mode, Notify
 from blackboard.events.policy import PolicyPatch
@@ -40,20 +37,11 @@ from blackboard.messages.replies import (
     TokenReply,
     TokensReply,
 )
-from blackboard.messages.verdicts import (
-    CertificateReply,
-    CertificateValidReply,
-    CheckReply,
-    KeepReply,
-    RecordReply,
-    SigningKeyReply,
-)
-from blackboard.records.drafts import Draft
 
 __all__ = ["Board"]
 
 
-class Board(Session):
+class Board(ActionGate):
     """A board, as one agent, operator or auditor sees it.
 
     Every method may raise the errors of `blackboard.errors`. Every reply, and every error after which
@@ -67,7 +55,7 @@ class Board(Session):
 
     async def read_many(self, keys: Iterable[str], *, turn: int | None = None) -> ReadReply:
         """Read several keys in one recorded read; `entries` are in the order of `keys`, each key once."""
-        return await self._send("read", ask.Read(keys=_listed(keys), turn=turn), ReadReply)
+        return await self._send("read", ask.Read(keys=listed(keys), turn=turn), ReadReply)
 
     async def read_all(self, *, turn: int | None = None) -> ReadReply:
         """The full re-read, page by page: every entry under the agent's prefix, tombstones too.
@@ -91,7 +79,7 @@ class Board(Session):
 
         `basis` names what the decision rests on besides the key: `{key: revision}`.
         """
-        write = Write(key, revision, value, confidence, basis=_basis(basis))
+        write = Write(key, revision, value, confidence, basis=basis_of(basis))
         return await self.write_many([write], turn=turn, idempotency_key=idempotency_key)
 
     async def write_many(
@@ -105,7 +93,7 @@ class Board(Session):
 
         Raises `WriteRejected` with every rule that any of the writes violates; `RevisionMissing`.
         """
-        batch = ask.WriteBatch(writes=_writes(writes), turn=turn)
+        batch = ask.WriteBatch(writes=writes_of(writes), turn=turn)
         return await self._send("write", batch, Ack, idempotency_key)
 
     async def delete(
@@ -118,7 +106,7 @@ class Board(Session):
         idempotency_key: str | None = None,
     ) -> Ack:
         """Delete an entry: a write that advances the revision and leaves a tombstone."""
-        write = Write(key, revision, deleted=True, basis=_basis(basis))
+        write = Write(key, revision, deleted=True, basis=basis_of(basis))
         return await self.write_many([write], turn=turn, idempotency_key=idempotency_key)
 
     async def compacted(
@@ -143,9 +131,9 @@ class Board(Session):
         report = ask.Compact(
             cause=cause,
             base_seq=base_seq,
-            kept=None if kept is None else _listed(kept),
+            kept=None if kept is None else listed(kept),
             notify=notify,
-            agents=None if agents is None else _listed(agents),
+            agents=None if agents is None else listed(agents),
             summary_digest=summary_digest,
             tokens_before=tokens_before,
             tokens_after=tokens_after,
@@ -162,7 +150,7 @@ class Board(Session):
         idempotency_key: str | None = None,
     ) -> SayReply:
         """Post a message; `cited` are the identifiers in it that exist on the board."""
-        message = ask.Say(text=text, recipients=_listed(recipients), turn=turn)
+        message = ask.Say(text=text, recipients=listed(recipients), turn=turn)
         return await self._send("say", message, SayReply, idempotency_key)
 
     async def end_turn(self, turn: int, *, idempotency_key: str | None = None) -> Done:
@@ -178,7 +166,7 @@ class Board(Session):
         idempotency_key: str | None = None,
     ) -> ProposeReply:
         """Propose writes to the coordinator; `proposal` is the id to accept or refuse."""
-        proposal = ask.Propose(writes=_writes(writes), reason=reason, turn=turn)
+        proposal = ask.Propose(writes=writes_of(writes), reason=reason, turn=turn)
         return await self._send("propose", proposal, ProposeReply, idempotency_key)
 
     async def proposals(self, *, turn: int | None = None) -> ProposalsReply:
@@ -206,91 +194,6 @@ class Board(Session):
         """Refuse a proposal, with a reason."""
         message = ask.RefuseProposal(proposal=proposal, reason=reason, turn=turn)
         return await self._send("refuse", message, Done, idempotency_key)
-
-    async def add_record(
-        self,
-        record: Draft | Mapping[str, Any],
-        *,
-        turn: int | None = None,
-        idempotency_key: str | None = None,
-    ) -> RecordReply:
-        """Add a policy, fact, approval or chatter; `id` is what it is called from now on.
-
-        `record` is one of `blackboard.Policy`, `Fact`, `Approval`, `Chatter`, or a mapping with the same
-        members and a `kind`. Raises `NotAllowed` without the grant for its kind.
-        """
-        message = ask.AddRecord(record=_record(record), turn=turn)
-        return await self._send("add_record", message, RecordReply, idempotency_key)
-
-    async def read_records(self, ids: Iterable[str] | None = None, *, turn: int | None = None) -> ReadReply:
-        """Read records, all of them (page by page) or those named; the agent holds them then.
-
-        `unknown_records` are ids that no record has.
-        """
-        if ids is not None:
-            return await self._send("read", ask.Read(records=_listed(ids), turn=turn), ReadReply)
-        return await self._read_pages(lambda cursor: ask.Read(records="all", cursor=cursor, turn=turn))
-
-    async def check(
-        self,
-        tool: str,
-        params: Mapping[str, Any] | None = None,
-        *,
-        basis: Mapping[str, int] | None = None,
-        allow_unevaluable: bool = False,
-        turn: int | None = None,
-    ) -> CheckReply:
-        """Ask whether something that this agent lacks binds a call of `tool`; the verdict is recorded.
-
-        BLOCK is an answer, not an error. PASS is no permission: `policy` says what the rules say.
-        """
-        message = ask.Check(
-            tool=tool,
-            params=_mapping(params),
-            basis=_basis(basis),
-            allow_unevaluable=allow_unevaluable,
-            turn=turn,
-        )
-        return await self._send("check", message, CheckReply)
-
-    def guard(self, tool: str, *, allow_unevaluable: bool = False) -> Guard:
-        """Guard calls of `tool`: what `guard` gives, called with `fn` and params, runs it only if it may."""
-        return Guard(self, tool, allow_unevaluable=allow_unevaluable)
-
-    async def certificate(
-        self, tool: str, *, turn: int | None = None, idempotency_key: str | None = None
-    ) -> CertificateReply:
-        """A signed certificate of what `check` would say of every call of `tool`, for use without a board.
-
-        See `blackboard.verify_certificate`; `signing_key` is what it verifies with.
-        """
-        message = ask.IssueCertificate(tool=tool, turn=turn)
-        return await self._send("certificate", message, CertificateReply, idempotency_key)
-
-    async def certificate_valid(self, certificate: str) -> CertificateValidReply:
-        """Whether a certificate, named by its id, still speaks for what its agent holds."""
-        message = ask.CertificateValid(certificate=certificate)
-        return await self._send("certificate_valid", message, CertificateValidReply)
-
-    async def signing_key(self) -> SigningKeyReply:
-        """The public key with which certificates are verified."""
-        return await self._send("signing_key", ask.GetSigningKey(), SigningKeyReply)
-
-    async def must_keep(
-        self, tools: Iterable[str | Mapping[str, Any]], *, agent: str | None = None
-    ) -> KeepReply:
-        """The fewest records that a compaction must keep, so that no call of `tools` is in danger after it.
-
-        A tool is a name, or a mapping with `name` and `input_schema`. `agent` is for operators and auditors.
-        """
-        return await self._send("keep", ask.Keep(tools=_tools(tools), agent=agent), KeepReply)
-
-    async def repair(
-        self, kept: Iterable[str], tools: Iterable[str | Mapping[str, Any]], *, agent: str | None = None
-    ) -> KeepReply:
-        """`kept`, and what must be kept beside it, so that no call of `tools` is in danger afterwards."""
-        message = ask.Keep(tools=_tools(tools), kept=_listed(kept), agent=agent)
-        return await self._send("keep", message, KeepReply)
 
     async def follow(self, after: int = 0) -> AsyncGenerator[EventView, None]:
         """Every event after `after`, then live. Resumes by itself; nothing is skipped or told twice.
@@ -354,7 +257,7 @@ class Board(Session):
         idempotency_key: str | None = None,
     ) -> BoardReply:
         """Open the board; `created` tells whether it was not there. Raises `PolicyDiffers`."""
-        message = ask.OpenBoard(policy=_policy(policy), format=format)
+        message = ask.OpenBoard(policy=policy_of(policy), format=format)
         return await self._send("open_board", message, BoardReply, idempotency_key)
 
     async def list_boards(self) -> BoardsReply:
@@ -373,7 +276,7 @@ class Board(Session):
         self, policy: PolicyPatch | Mapping[str, Any], *, idempotency_key: str | None = None
     ) -> Done:
         """Change the policy; members left out keep their value."""
-        message = ask.SetPolicy(policy=cast(PolicyPatch, _policy(policy)))
+        message = ask.SetPolicy(policy=cast(PolicyPatch, policy_of(policy)))
         return await self._send("set_policy", message, Done, idempotency_key)
 
     async def set_mode(
@@ -414,7 +317,7 @@ class Board(Session):
         message = ask.CreateToken(
             role=role,
             name=name,
-            boards=_listed(boards),
+            boards=listed(boards),
             grants=cast(Grants, {} if grants is None else grants),
             days=days,
         )
@@ -427,60 +330,3 @@ class Board(Session):
     async def revoke_token(self, id: str) -> TokenReply:  # noqa: A002 (the field's own word)
         """End a token at once."""
         return await self._send("revoke_token", ask.RevokeToken(id=id), TokenReply)
-
-    async def _read_pages(self, page: Callable[[str | None], ask.Read]) -> ReadReply:
-        pages: list[ReadReply] = []
-        cursor: str | None = None
-        while not pages or cursor is not None:
-            pages.append(await self._send("read", page(cursor), ReadReply))
-            cursor = pages[-1].cursor
-        merged = merge_pages(pages)
-        self._context.take(merged)
-        return merged
-
-
-def _listed(names: Any) -> list[str]:
-    # A string is an iterable of its characters, which nobody means: it goes as it is, and is refused, as
-    # whatever else is no list of names.
-    fits = isinstance(names, Iterable) and not isinstance(names, str)
-    return list(names) if fits else cast(list[str], names)
-
-
-def _basis(basis: Mapping[str, int] | None) -> dict[str, int] | None:
-    return dict(basis) if isinstance(basis, Mapping) else basis
-
-
-def _writes(writes: Any) -> list[Write]:
-    if not isinstance(writes, Iterable):
-        return cast(list[Write], writes)
-    given = [dict(write) if isinstance(write, Mapping) else write for write in writes]
-    return cast(list[Write], given)
-
-
-def _policy(policy: PolicyPatch | Mapping[str, Any] | None) -> PolicyPatch | None:
-    return cast(PolicyPatch, dict(policy)) if isinstance(policy, Mapping) else policy
-
-
-def _record(record: Any) -> dict[str, Any]:
-    if not isinstance(record, Draft):
-        return dict(record) if isinstance(record, Mapping) else cast(dict[str, Any], record)
-    # The members as they are: an encoder would write what JSON does not hold as a text or a list, unrefused.
-    names, given = record.__struct_fields__, record.__struct_defaults__
-    unsaid = dict(zip(names[len(names) - len(given) :], given, strict=True))
-    said = {name: getattr(record, name) for name in names}
-    members = {name: member for name, member in said.items() if member is not unsaid.get(name, UNSET)}
-    return {"kind": record.__struct_config__.tag, **members}
-
-
-def _mapping(members: Any) -> dict[str, Any]:
-    if members is None:
-        return {}
-    return dict(members) if isinstance(members, Mapping) else cast(dict[str, Any], members)
-
-
-def _tools(tools: Any) -> list[str | dict[str, Any]]:
-    # What is no list of tools goes as it is, and is refused.
-    listed: Any = _listed(tools)
-    if not isinstance(listed, list):
-        return cast(list[str | dict[str, Any]], listed)
-    return [dict(tool) if isinstance(tool, Mapping) else tool for tool in listed]

@@ -12,7 +12,7 @@ from blackboard.errors import ActionBlocked, Malformed
 from blackboard.messages.verdicts import CheckReply
 
 if TYPE_CHECKING:
-    from blackboard.client.board import Board
+    from blackboard.client.actions import ActionGate
 
 __all__ = ["Guard", "SyncGuard"]
 
@@ -26,7 +26,7 @@ class Guard:
     changes between the two.
     """
 
-    def __init__(self, board: Board, tool: str, *, allow_unevaluable: bool = False) -> None:
+    def __init__(self, board: ActionGate, tool: str, *, allow_unevaluable: bool = False) -> None:
         self._board = board
         self._tool = tool
         self._allow_unevaluable = allow_unevaluable

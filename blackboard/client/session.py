@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from types import TracebackType
 from typing import Self, TypeVar
 
 from msgspec import Struct
 
-from blackboard.client.context import Context
+from blackboard.client.context import Context, merge_pages
 from blackboard.client.keys import checked_idempotency_key, new_idempotency_key
 from blackboard.client.transport import Request, Transport
 from blackboard.errors import BlackboardError, Malformed, OutcomeUnknown
-from blackboard.messages.commands import Message
+from blackboard.messages.commands import Message, Read
 from blackboard.messages.operations import BY_NAME
 from blackboard.messages.principal import Call
-from blackboard.messages.replies import EventView, Guarantee, Moved, Notice, Standing
+from blackboard.messages.replies import EventView, Guarantee, Moved, Notice, ReadReply, Standing
 
 __all__ = ["Session"]
 
@@ -94,6 +94,16 @@ class Session:
         assert isinstance(answer, reply)
         self._context.take(answer)
         return answer
+
+    async def _read_pages(self, page: Callable[[str | None], Read]) -> ReadReply:
+        pages: list[ReadReply] = []
+        cursor: str | None = None
+        while not pages or cursor is not None:
+            pages.append(await self._send("read", page(cursor), ReadReply))
+            cursor = pages[-1].cursor
+        merged = merge_pages(pages)
+        self._context.take(merged)
+        return merged
 
     async def _follow(self, after: int) -> AsyncGenerator[EventView, None]:
         name = self._board_for("{board}")

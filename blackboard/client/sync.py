@@ -1,6 +1,6 @@
 """The methods of `Board` for code without an event loop.
 
-Made by scripts/generate_sync.py from board.py: change that, and run the script.
+Made by scripts/generate_sync.py from board.py and actions.py: change these, and run the script.
 """
 
 # ruff: noqa: A002 - the names of the arguments are those of the message
@@ -214,74 +214,6 @@ class SyncBoard(SyncSession):
         """Refuse a proposal, with a reason."""
         return self._run(self._board.refuse(proposal, reason, turn=turn, idempotency_key=idempotency_key))
 
-    def add_record(
-        self,
-        record: Draft | Mapping[str, Any],
-        *,
-        turn: int | None = None,
-        idempotency_key: str | None = None,
-    ) -> RecordReply:
-        """Add a policy, fact, approval or chatter; `id` is what it is called from now on.
-
-        `record` is one of `blackboard.Policy`, `Fact`, `Approval`, `Chatter`, or a mapping with the same
-        members and a `kind`. Raises `NotAllowed` without the grant for its kind.
-        """
-        return self._run(self._board.add_record(record, turn=turn, idempotency_key=idempotency_key))
-
-    def read_records(self, ids: Iterable[str] | None = None, *, turn: int | None = None) -> ReadReply:
-        """Read records, all of them (page by page) or those named; the agent holds them then.
-
-        `unknown_records` are ids that no record has.
-        """
-        return self._run(self._board.read_records(ids, turn=turn))
-
-    def check(
-        self,
-        tool: str,
-        params: Mapping[str, Any] | None = None,
-        *,
-        basis: Mapping[str, int] | None = None,
-        allow_unevaluable: bool = False,
-        turn: int | None = None,
-    ) -> CheckReply:
-        """Ask whether something that this agent lacks binds a call of `tool`; the verdict is recorded.
-
-        BLOCK is an answer, not an error. PASS is no permission: `policy` says what the rules say.
-        """
-        return self._run(
-            self._board.check(tool, params, basis=basis, allow_unevaluable=allow_unevaluable, turn=turn)
-        )
-
-    def certificate(
-        self, tool: str, *, turn: int | None = None, idempotency_key: str | None = None
-    ) -> CertificateReply:
-        """A signed certificate of what `check` would say of every call of `tool`, for use without a board.
-
-        See `blackboard.verify_certificate`; `signing_key` is what it verifies with.
-        """
-        return self._run(self._board.certificate(tool, turn=turn, idempotency_key=idempotency_key))
-
-    def certificate_valid(self, certificate: str) -> CertificateValidReply:
-        """Whether a certificate, named by its id, still speaks for what its agent holds."""
-        return self._run(self._board.certificate_valid(certificate))
-
-    def signing_key(self) -> SigningKeyReply:
-        """The public key with which certificates are verified."""
-        return self._run(self._board.signing_key())
-
-    def must_keep(self, tools: Iterable[str | Mapping[str, Any]], *, agent: str | None = None) -> KeepReply:
-        """The fewest records that a compaction must keep, so that no call of `tools` is in danger after it.
-
-        A tool is a name, or a mapping with `name` and `input_schema`. `agent` is for operators and auditors.
-        """
-        return self._run(self._board.must_keep(tools, agent=agent))
-
-    def repair(
-        self, kept: Iterable[str], tools: Iterable[str | Mapping[str, Any]], *, agent: str | None = None
-    ) -> KeepReply:
-        """`kept`, and what must be kept beside it, so that no call of `tools` is in danger afterwards."""
-        return self._run(self._board.repair(kept, tools, agent=agent))
-
     def follow(self, after: int = 0) -> Iterator[EventView]:
         """Every event after `after`, then live. Resumes by itself; nothing is skipped or told twice.
 
@@ -380,3 +312,71 @@ class SyncBoard(SyncSession):
     def revoke_token(self, id: str) -> TokenReply:
         """End a token at once."""
         return self._run(self._board.revoke_token(id))
+
+    def add_record(
+        self,
+        record: Draft | Mapping[str, Any],
+        *,
+        turn: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> RecordReply:
+        """Add a policy, fact, approval or chatter; `id` is what it is called from now on.
+
+        `record` is one of `blackboard.Policy`, `Fact`, `Approval`, `Chatter`, or a mapping with the same
+        members and a `kind`. Raises `NotAllowed` without the grant for its kind.
+        """
+        return self._run(self._board.add_record(record, turn=turn, idempotency_key=idempotency_key))
+
+    def read_records(self, ids: Iterable[str] | None = None, *, turn: int | None = None) -> ReadReply:
+        """Read records, all of them (page by page) or those named; the agent holds them then.
+
+        `unknown_records` are ids that no record has.
+        """
+        return self._run(self._board.read_records(ids, turn=turn))
+
+    def check(
+        self,
+        tool: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        basis: Mapping[str, int] | None = None,
+        allow_unevaluable: bool = False,
+        turn: int | None = None,
+    ) -> CheckReply:
+        """Ask whether something that this agent lacks binds a call of `tool`; the verdict is recorded.
+
+        BLOCK is an answer, not an error. PASS is no permission: `policy` says what the rules say.
+        """
+        return self._run(
+            self._board.check(tool, params, basis=basis, allow_unevaluable=allow_unevaluable, turn=turn)
+        )
+
+    def certificate(
+        self, tool: str, *, turn: int | None = None, idempotency_key: str | None = None
+    ) -> CertificateReply:
+        """A signed certificate of what `check` would say of every call of `tool`, for use without a board.
+
+        See `blackboard.verify_certificate`; `signing_key` is what it verifies with.
+        """
+        return self._run(self._board.certificate(tool, turn=turn, idempotency_key=idempotency_key))
+
+    def certificate_valid(self, certificate: str) -> CertificateValidReply:
+        """Whether a certificate, named by its id, still speaks for what its agent holds."""
+        return self._run(self._board.certificate_valid(certificate))
+
+    def signing_key(self) -> SigningKeyReply:
+        """The public key with which certificates are verified."""
+        return self._run(self._board.signing_key())
+
+    def must_keep(self, tools: Iterable[str | Mapping[str, Any]], *, agent: str | None = None) -> KeepReply:
+        """The fewest records that a compaction must keep, so that no call of `tools` is in danger after it.
+
+        A tool is a name, or a mapping with `name` and `input_schema`. `agent` is for operators and auditors.
+        """
+        return self._run(self._board.must_keep(tools, agent=agent))
+
+    def repair(
+        self, kept: Iterable[str], tools: Iterable[str | Mapping[str, Any]], *, agent: str | None = None
+    ) -> KeepReply:
+        """`kept`, and what must be kept beside it, so that no call of `tools` is in danger afterwards."""
+        return self._run(self._board.repair(kept, tools, agent=agent))

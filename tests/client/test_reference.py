@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from blackboard.client import Board
+from blackboard.client.actions import ActionGate
 from blackboard.client.connect import Options
 from blackboard.client.session import Session
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/client.md").read_text(encoding="utf-8")
 PUBLIC = {
     name: member
-    for kind in (Session, Board)
+    for kind in (Session, ActionGate, Board)
     for name, member in vars(kind).items()
     if not name.startswith("_")
 }
