@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import stat
@@ -25,8 +26,11 @@ from blackboard.messages.verdicts import SigningKeyReply
 
 __all__ = ["Signer", "load", "load_or_make"]
 
+log = logging.getLogger("blackboard.service")
+
 _RAW_BYTES: Final = 32
 _MAX_BYTES: Final = 4096
+_REPAIR_SECONDS: Final = 60  # somebody has to see to it
 
 
 class Signer:
@@ -43,7 +47,8 @@ class Signer:
             try:
                 self._key = load_or_make(self._place())
             except Malformed as error:
-                raise Unavailable(f"no certificate can be signed: {error.detail}") from error
+                told = f"no certificate can be signed: {error.detail}"
+                raise Unavailable(told, members={"retry_after": _REPAIR_SECONDS}) from error
         return self._key
 
     def public(self) -> SigningKeyReply:
@@ -69,6 +74,9 @@ def load_or_make(path: str | Path) -> Ed25519PrivateKey:
     try:
         if not place.exists():
             _make(place)
+            log.warning(
+                "made a new signing key, %s; what another key has signed verifies with that one", place
+            )
     except OSError as error:
         _refuse(place, f"cannot be made: {error.strerror}; name another place for it", error)
     return load(place)
@@ -85,8 +93,11 @@ def load(path: str | Path) -> Ed25519PrivateKey:
 
 
 def _private_bytes(place: Path) -> bytes:
-    with place.open("rb") as file:
+    # Without waiting: a pipe, of which somebody may have made the file, would hold up the whole service.
+    with os.fdopen(os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         status = os.fstat(file.fileno())  # of the file that is read, not of what the name may mean by now
+        if not stat.S_ISREG(status.st_mode):
+            _refuse(place, "is no file; name a file that only its owner reads")
         if os.name == "posix" and stat.S_IMODE(status.st_mode) & 0o077:
             mode = stat.S_IMODE(status.st_mode)
             _refuse(

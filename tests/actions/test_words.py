@@ -38,6 +38,12 @@ def test_where_nothing_is_missing_every_call_is_safe() -> None:
     assert certified([policy("p", 1, over(5000))], ["p"]).words == "safe for every call"
 
 
+def test_a_certificate_of_very_many_comparisons_is_not_put_into_a_sentence() -> None:
+    rules = [policy(f"p{at}", at + 1, {"any": [equals(n, f"f{at}") for n in range(250)]}) for at in range(5)]
+    words = certified(rules, []).words
+    assert words == "safe unless one of 5 rules binds, which are too long for a sentence"
+
+
 def test_a_lost_rule_that_always_binds_leaves_no_call_safe() -> None:
     assert certified([policy("p", 1, {"all": []})], []).words == "no call is safe"
 

@@ -131,6 +131,20 @@ def test_a_place_where_no_file_can_be_is_told(tmp_path: Path) -> None:
         load_or_make(tmp_path)
 
 
+def test_a_pipe_is_no_key_and_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    with pytest.raises(Malformed, match="is no file"):
+        load_or_make(tmp_path / "pipe")
+
+
+def test_a_new_key_is_told_because_it_verifies_nothing_that_was_signed_before(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    load_or_make(tmp_path / "key")
+    load_or_make(tmp_path / "key")
+    assert [record.getMessage().partition(",")[0] for record in caplog.records] == ["made a new signing key"]
+
+
 # ---- the key of a service
 
 

@@ -24,7 +24,7 @@ from blackboard.gate.actions.certificate import (
     dangers,
     signed_bytes,
 )
-from blackboard.gate.actions.formula import Formula, either
+from blackboard.gate.actions.formula import Formula, comparisons, either
 from blackboard.gate.actions.judging import dangerous
 from blackboard.gate.actions.portable import MAX_DEPTH, exact, received
 from blackboard.gate.actions.residual import CONSTANTS, Evaluator, Residual, evaluator, from_json
@@ -50,6 +50,9 @@ class _Envelope(Struct, frozen=True, forbid_unknown_fields=True):
 class _Signed(Struct, frozen=True):
     certificate: Body
 
+
+_MOST_SAID: Final = 1_000
+"""A sentence of more comparisons helps nobody, and takes long to be made shorter."""
 
 _PASS: Final = CertificateVerdict(verdict="PASS")
 
@@ -132,6 +135,9 @@ class Certificate:
         if self._unevaluable:
             lost = ", ".join(f"'{identity}'" for identity in self.body.unevaluable)
             return f"no call is safe: nobody can tell what {lost} says, and it is not held any more"
+        said = sum(1 for bound in self._bound for _ in comparisons(bound.dangers))
+        if said > _MOST_SAID:
+            return f"safe unless one of {len(self._bound)} rules binds, which are too long for a sentence"
         return sentence(simplified(either(simplified(bound.dangers) for bound in self._bound)))
 
 
