@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 from blackboard.client.portal import Portal, run
 from blackboard.errors import ActionBlocked, Malformed
 from blackboard.messages.verdicts import CheckReply
+from blackboard.records.verdict import PERMITTING
 
 if TYPE_CHECKING:
     from blackboard.client.actions import ActionGate
 
 __all__ = ["Guard", "SyncGuard"]
-
-_PERMITTED = ("allowed-by", "default")
 
 
 class Guard:
@@ -79,7 +78,7 @@ def own(params: dict[str, Any]) -> dict[str, Any]:
 def require_permission(tool: str, reply: CheckReply) -> None:
     """Raise `ActionBlocked` unless the verdict is PASS and the rules permit the action."""
     answer = reply.policy.answer
-    if reply.verdict == "PASS" and answer in _PERMITTED:
+    if reply.verdict == "PASS" and answer in PERMITTING:
         return
     if reply.verdict != "PASS":
         told = "; ".join(f"{reason.code}: {reason.detail}" for reason in reply.reasons)

@@ -14,7 +14,6 @@ from typing import Any, Final, Literal
 from blackboard.records.truth import FALSE, TRUE, UNKNOWN, Truth, negate
 
 Op = Literal["eq", "ne", "lt", "le", "gt", "ge", "in", "not_in", "prefix", "exists"]
-Scalar = str | int | Decimal | bool | None
 Test = Callable[[Any], Truth]
 
 

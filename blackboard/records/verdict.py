@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -10,6 +10,9 @@ from blackboard.records.kinds import Effect
 
 VerdictWord = Literal["PASS", "BLOCK", "ERROR"]
 AnswerWord = Literal["deny", "needs-approval", "undetermined", "allowed-by", "default"]
+
+PERMITTING: Final[frozenset[AnswerWord]] = frozenset(("allowed-by", "default"))
+"""The answers with which an action may run, where the verdict is PASS."""
 
 
 class _Part(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):

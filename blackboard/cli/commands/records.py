@@ -11,8 +11,7 @@ from blackboard.cli import output, values
 from blackboard.cli.acting import acting
 from blackboard.cli.options import KEY, TURN, command
 from blackboard.cli.session import Session
-
-_PERMITTED = ("allowed-by", "default")
+from blackboard.records.verdict import PERMITTING
 
 
 @click.group()
@@ -105,7 +104,7 @@ async def check(
         if not session.json:
             _show(reply, enforce=enforce)
         done(reply)
-    permitted = not enforce or reply.policy.answer in _PERMITTED
+    permitted = not enforce or reply.policy.answer in PERMITTING
     return 0 if reply.verdict == "PASS" and permitted else 1
 
 
@@ -124,7 +123,7 @@ def _params(params: str | None, file: str | None) -> dict[str, Any]:
 def _show(reply: Any, *, enforce: bool) -> None:
     rules = f" ({', '.join(reply.policy.rules)})" if reply.policy.rules else ""
     head = f" ({reply.reasons[0].code})" if reply.reasons else ""
-    if enforce and not head and reply.policy.answer not in _PERMITTED:
+    if enforce and not head and reply.policy.answer not in PERMITTING:
         head = f" (enforced: {reply.policy.answer})"
     output.emit(output.visible(f"{reply.verdict}{head}  {reply.id}"))
     output.emit(output.visible(f"policy: {reply.policy.answer}{rules}"))

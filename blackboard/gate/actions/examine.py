@@ -7,7 +7,7 @@ out once for all actions on it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from blackboard.errors import BlackboardError, Malformed
 from blackboard.gate.actions.action import Action
@@ -21,10 +21,7 @@ from blackboard.gate.actions.report import BLOCK_EXIT, ERROR_EXIT, PASS_EXIT, Er
 from blackboard.gate.actions.retention import Compaction, Scheme, compact
 from blackboard.gate.actions.world import World
 from blackboard.records.faults import fault
-from blackboard.records.verdict import AnswerWord, VerdictWord
-
-PERMITTING: Final[frozenset[AnswerWord]] = frozenset(("allowed-by", "default"))
-"""The answers of the rules with which a passed action may be carried out."""
+from blackboard.records.verdict import PERMITTING, VerdictWord
 
 
 class Options(NamedTuple):

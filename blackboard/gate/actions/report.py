@@ -235,8 +235,7 @@ def _compaction_json(compaction: Compaction) -> dict[str, Any]:
 
 def _escape(found: re.Match[str]) -> str:
     code = ord(found[0])
-    named = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(found[0])
-    return named or (
+    return _NAMED.get(found[0]) or (
         f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
     )
 
