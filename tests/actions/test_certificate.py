@@ -450,13 +450,14 @@ FIELDS = ("a", "b")
 VALUES: list[Any] = [
     *(ABSENT, None, True, False, 0, 1, Decimal("1.0"), Decimal("0.99"), 2, 10**30, [], [1], {}, {"a": 1}),
     *("", "go", "gold", "gol", "gold\0", "gp", "golf", "\U0010ffff", "\U0010ffff\U0010ffff", "z"),
+    *("\ud7ff", "\ud7ffz", "\ue000"),
 ]
 CONSTANTS: list[tuple[str, Any]] = [
     *(("gt", value) for value in (1, Decimal("0.99"), "go")),
     *(("le", value) for value in (1, "gold")),
     *(("eq", value) for value in (1, True, False, None, "gold", "")),
     *(("in", value) for value in ((), (1, 2), ("go", None), (None,))),
-    *(("prefix", value) for value in ("go", "", "gol\U0010ffff", "\U0010ffff")),
+    *(("prefix", value) for value in ("go", "", "gol\U0010ffff", "\U0010ffff", "\ud7ff")),
     ("exists", True),
     ("exists", False),
 ]

@@ -3,14 +3,38 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from blackboard.gate.actions.formula import Both, Either, Formula, Seen, Told, both, danger, either, holds
-from blackboard.gate.actions.residual import CONSTANTS, AllOf, AnyOf, Compare, Constant, Not, Residual
+from blackboard.gate.actions.formula import (
+    Both,
+    Either,
+    Formula,
+    Seen,
+    Told,
+    both,
+    danger,
+    dangerous,
+    either,
+    holds,
+    stands,
+)
+from blackboard.gate.actions.residual import (
+    CONSTANTS,
+    AllOf,
+    AnyOf,
+    Compare,
+    Constant,
+    Not,
+    Residual,
+    evaluator,
+)
 from blackboard.gate.actions.simplify import MOST, simplified
 from blackboard.gate.actions.words import sentence
+from blackboard.records.atoms import ABSENT
 from blackboard.records.truth import FALSE, TRUE, UNKNOWN, Truth
 from tests.actions.certifying import certified
 from tests.actions.gating import approval, equals, fact, over, policy
@@ -180,9 +204,35 @@ def test_a_permission_is_dangerous_where_it_is_seen_to_permit_and_does_not() -> 
 def test_danger_follows_the_nine_cells() -> None:
     for full in (FALSE, UNKNOWN, TRUE):
         for held in (FALSE, UNKNOWN, TRUE):
-            assert danger(Constant(full), Constant(held), restrictive=True) is (full > held)
-            permits = held == TRUE and full != TRUE
-            assert danger(Constant(full), Constant(held), restrictive=False) is permits
+            assert dangerous(Rule(True), full, held) is (full > held)
+            assert dangerous(Rule(False), full, held) is (held == TRUE and full != TRUE)
+            for one in (Rule(True), Rule(False)):
+                found = danger(Constant(full), Constant(held), restrictive=one.restrictive)
+                assert found is dangerous(one, full, held)
+
+
+class Rule(NamedTuple):
+    restrictive: bool
+
+
+GIVEN: list[Any] = [0, 5, 9, "x", None, True, ABSENT]
+SIDES = st.builds(
+    compare,
+    st.sampled_from(["gt", "le", "eq", "ne"]),
+    st.sampled_from([0, 5]),
+    st.sampled_from([FALSE, UNKNOWN, TRUE]),
+)
+
+
+@given(st.booleans(), SIDES, SIDES, st.sampled_from(GIVEN))
+def test_the_formula_of_danger_holds_of_just_the_calls_that_are_dangerous(
+    restrictive: bool, full: Compare, held: Compare, value: Any
+) -> None:
+    params = {} if value is ABSENT else {"x": value}
+    says, says_held = (evaluator(side)(params) for side in (full, held))
+    formula = danger(full, held, restrictive=restrictive)
+    found = holds(formula, lambda seen: stands(seen.compare, value) == seen.part)
+    assert found is dangerous(Rule(restrictive), says, says_held)
 
 
 def test_alternatives_and_conjunctions_are_flat_and_hold_no_constants() -> None:

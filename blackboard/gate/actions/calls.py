@@ -13,7 +13,17 @@ from typing import Any, Final
 
 from blackboard.gate.actions.cells import MISSING, Cell, cells
 from blackboard.gate.actions.domain import ANY, Tool, Values
-from blackboard.gate.actions.formula import Both, Either, Formula, Part, Seen, holds, stands
+from blackboard.gate.actions.formula import (
+    PARTS,
+    Both,
+    Either,
+    Formula,
+    Part,
+    Seen,
+    comparisons,
+    holds,
+    stands,
+)
 from blackboard.gate.actions.residual import Compare
 from blackboard.records import atoms
 from blackboard.records.atoms import ABSENT, Test
@@ -62,7 +72,7 @@ def find_call(
         return None
     if only and calls.unlimited:
         return MAY if find_call(calls, formula, bare=bare) is not None else None
-    if not only and not never and len(_compares(formula, [])) > _LARGE and _holds(formula, calls.required):
+    if not only and not never and len(comparisons(formula)) > _LARGE and _holds(formula, calls.required):
         return {**calls.required}
     search = Search(calls, formula, KNOWABLE if only else len(never) + 1, whole=bool(only), bare=bare)
     for params in search.found():
@@ -151,7 +161,7 @@ class Search:
             for part in formula.parts:
                 yield from self._ways(part, chosen)
             return
-        compares = _compares(formula, [])
+        compares = comparisons(formula)
         name = _decisive(formula, compares).field
         read = {id(compare): compare for compare in compares if compare.field == name}
         told: set[tuple[Part, ...]] = set()
@@ -177,7 +187,7 @@ class Search:
         for key, compare in read.items():
             if key not in tests:
                 tests[key] = atoms.test(compare.op, compare.value)
-        return {key: _PARTS[tests[key](value)] for key in read}
+        return {key: PARTS[tests[key](value)] for key in read}
 
     def _varied(self, way: dict[str, Cell]) -> Iterator[Params]:
         """The calls of one way: its fields with members of their cells, the others with all they may be."""
@@ -197,24 +207,11 @@ class Search:
         """Parameters that nothing declares or reads: none, and one at a time where there can be any."""
         others = ANY if self._calls.domain is None else self._calls.domain.others
         cell = next(cells((), others), MISSING)
-        read = {compare.field for compare in _compares(self._formula, [])}
+        read = {compare.field for compare in comparisons(self._formula)}
         names = (name for at in count(1) if (name := f"other{at}") not in read and name not in pools)
         return (
             [{}] if cell is MISSING else [{}, *({name: cell.members(1)[0]} for name in islice(names, most))]
         )
-
-
-_PARTS: Final[tuple[Part, Part, Part]] = ("fails", "other", "passes")
-
-
-def _compares(formula: Formula, found: list[Compare]) -> list[Compare]:
-    """The comparisons of a formula, added to those found."""
-    if isinstance(formula, Seen):
-        found.append(formula.compare)
-    elif isinstance(formula, (Both, Either)):
-        for part in formula.parts:
-            _compares(part, found)
-    return found
 
 
 def _holds(formula: Formula, params: Params) -> bool:

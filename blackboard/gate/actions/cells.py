@@ -15,6 +15,7 @@ from math import ceil, floor
 from typing import Any, Final, NamedTuple
 
 from blackboard.gate.actions.domain import ANY, Values
+from blackboard.gate.actions.formula import constants
 from blackboard.gate.actions.residual import Compare
 from blackboard.records.atoms import ABSENT, TYPES
 
@@ -132,9 +133,7 @@ def cells(compares: Sequence[Compare], values: Values | None) -> Iterator[Cell]:
 
 
 def _typed(compares: Sequence[Compare], values: Values) -> Iterator[Cell]:
-    constants = [constant for compare in compares for constant in _constants(compare)]
-    numbers = sorted({one for one in constants if TYPES[type(one)] == "number"})
-    strings = sorted({one for one in constants if type(one) is str} | set(_ends(compares)))
+    numbers, strings = bounds(compares)
     about_numbers = _of_numbers(numbers, values)
     if numbers:
         yield from about_numbers
@@ -147,35 +146,46 @@ def _typed(compares: Sequence[Compare], values: Values) -> Iterator[Cell]:
     yield from _SINGLE
 
 
-def _constants(compare: Compare) -> tuple[Any, ...]:
-    # The bool of `exists` is no value that the field is compared with; as one, it does no harm.
-    return compare.value if type(compare.value) is tuple else (compare.value,)
+def bounds(compares: Iterable[Compare]) -> tuple[list[Number], list[str]]:
+    """Where one cell of numbers, and of strings, ends and the next begins, sorted."""
+    numbers: set[Number] = set()
+    strings: set[str] = set()
+    for compare in compares:
+        for constant in constants(compare):
+            if TYPES[type(constant)] == "number":
+                numbers.add(constant)
+            elif type(constant) is str:
+                strings.add(constant)
+                if compare.op == "prefix" and (after := behind(constant)) is not None:
+                    strings.add(after)
+    return sorted(numbers), sorted(strings)
 
 
-def _of_numbers(constants: Iterable[Number], values: Values) -> Iterator[Cell]:
-    bounds = sorted({*constants, *(bound for _, bound in values.limits)})
-    if not bounds:
+def behind(prefix: str) -> str | None:
+    """The first string behind all that begin with `prefix`, None where nothing is."""
+    start = prefix.rstrip(_LAST)
+    if not start:
+        return None
+    last = start[-1]
+    # No string has a surrogate in it: what comes behind is what comes behind all of them.
+    return start[:-1] + (_BEHIND_SURROGATES if last == _BEFORE_SURROGATES else chr(ord(last) + 1))
+
+
+def _of_numbers(compared: Iterable[Number], values: Values) -> Iterator[Cell]:
+    points = sorted({*compared, *(bound for _, bound in values.limits)})
+    if not points:
         yield Numbers(None, None, values.whole)
         return
-    yield Numbers(None, bounds[0], values.whole)
-    for low, high in pairwise([*bounds, None]):
+    yield Numbers(None, points[0], values.whole)
+    for low, high in pairwise([*points, None]):
         assert low is not None
         yield Point(low)
         yield Numbers(low, high, values.whole)
 
 
-def _of_strings(bounds: Iterable[str]) -> Iterator[Cell]:
-    for low, high in pairwise([*sorted({"", *bounds}), None]):
+def _of_strings(compared: Iterable[str]) -> Iterator[Cell]:
+    for low, high in pairwise([*sorted({"", *compared}), None]):
         assert low is not None
         yield Point(low)
         if high != low + "\0":  # nothing lies between a string and itself with a NUL behind it
             yield Strings(low, high)
-
-
-def _ends(compares: Iterable[Compare]) -> Iterator[str]:
-    """Where the strings with one of the prefixes end: the first one behind them, where there is any."""
-    for compare in compares:
-        if compare.op == "prefix" and (start := compare.value.rstrip(_LAST)):
-            last = start[-1]
-            after = _BEHIND_SURROGATES if last == _BEFORE_SURROGATES else chr(ord(last) + 1)
-            yield start[:-1] + after

@@ -8,8 +8,8 @@ a call can be taken as true, and the formula then errs towards danger.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, Literal, NamedTuple, assert_never
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Literal, NamedTuple, Protocol, assert_never
 
 from blackboard.gate.actions.residual import AllOf, AnyOf, Compare, Constant, Not, Residual
 from blackboard.records import atoms
@@ -19,8 +19,10 @@ from blackboard.records.truth import FALSE, TRUE, UNKNOWN, Truth
 Part = Literal["passes", "fails", "other", "missing"]
 """Where a parameter can stand to a comparison; `other`: it is of a type that the operator does not know."""
 
-_PARTS: Final[tuple[Part, Part, Part]] = ("fails", "other", "passes")
+PARTS: Final[tuple[Part, Part, Part]] = ("fails", "other", "passes")
 """Where a parameter stands that is given, by what the comparison says of it."""
+
+_TRUTHS: Final[dict[Part, Truth]] = {"fails": FALSE, "other": UNKNOWN, "passes": TRUE}
 
 
 class Seen(NamedTuple):
@@ -51,11 +53,25 @@ class Either(NamedTuple):
 Formula = Seen | Told | Both | Either | bool
 
 
-def danger(full: Residual, held: Residual, *, restrictive: bool) -> Formula:
-    """When the rule that comes to `full` on the full set and to `held` on what is held is dangerous.
+class Restricting(Protocol):
+    """A rule, or what stands for one."""
 
-    Source: the two lines under "The verdict" of the action gate's design.
+    @property
+    def restrictive(self) -> bool:
+        """Whether it can only forbid; else it permits."""
+
+
+def dangerous(rule: Restricting, full: Truth, held: Truth) -> bool:
+    """Whether a decision on what is held could be more permissive than one on the full set.
+
+    A restriction endangers where it says more than the holder sees; a permission where it is seen to
+    permit and does not. Source: "The verdict" of the action gate's design.
     """
+    return full > held if rule.restrictive else held == TRUE and full != TRUE
+
+
+def danger(full: Residual, held: Residual, *, restrictive: bool) -> Formula:
+    """When the rule that comes to `full` on the full set and to `held` on what is held is `dangerous`."""
     if not restrictive:
         return both((at_least(held, TRUE), below(full, TRUE)))
     perhaps = both((at_least(full, UNKNOWN), below(held, UNKNOWN)))
@@ -95,20 +111,28 @@ def _formula(residual: Residual, level: Truth, *, wanted: bool) -> Formula:
 
 
 def _seen(compare: Compare, level: Truth, *, wanted: bool) -> Formula:
-    truths = {part: truth for truth, part in enumerate(_PARTS) if part in parts_of(compare)}
-    truths["missing"] = compare.absent
-    found = [part for part, truth in truths.items() if (truth >= level) is wanted]
-    return True if len(found) == len(truths) else either(Seen(compare, part) for part in found)
+    given = parts_of(compare)
+    found = [Seen(compare, part) for part in given if (_TRUTHS[part] >= level) is wanted]
+    if (compare.absent >= level) is wanted:
+        if len(found) == len(given):
+            return True
+        found.append(Seen(compare, "missing"))
+    return Either(tuple(found)) if len(found) > 1 else found[0] if found else False
 
 
 def parts_of(compare: Compare) -> tuple[Part, ...]:
     """Where a parameter that is given can stand to the comparison."""
-    constants = compare.value if compare.op in ("in", "not_in") else (compare.value,)
     if compare.op == "exists":
         return ("passes",) if compare.value else ("fails",)
-    if not constants:
+    compared = constants(compare)
+    if not compared:
         return ("fails",) if compare.op == "in" else ("passes",)
-    return ("passes", "fails") if set(constants) == {None} else _PARTS
+    return PARTS if any(constant is not None for constant in compared) else ("passes", "fails")
+
+
+def constants(compare: Compare) -> tuple[Any, ...]:
+    """What the comparison compares with; of `exists` its bool, which is no value of the parameter."""
+    return compare.value if type(compare.value) is tuple else (compare.value,)
 
 
 def both(parts: Iterable[Formula]) -> Formula:
@@ -134,16 +158,19 @@ def _joined(parts: Iterable[Formula], make: type[Both] | type[Either], *, neutra
 # ---- of a call
 
 
-def comparisons(formula: Formula) -> Iterator[Compare]:
+def comparisons(formula: Formula) -> list[Compare]:
     """The comparisons of a formula, in order, some of them more than once."""
-    match formula:
-        case Seen(compare):
-            yield compare
-        case Both(parts) | Either(parts):
-            for part in parts:
-                yield from comparisons(part)
-        case _:
-            pass
+    found: list[Compare] = []
+    _gather(formula, found)
+    return found
+
+
+def _gather(formula: Formula, found: list[Compare]) -> None:
+    if isinstance(formula, Seen):
+        found.append(formula.compare)
+    elif isinstance(formula, (Both, Either)):
+        for part in formula.parts:
+            _gather(part, found)
 
 
 def holds(formula: Formula, about: Callable[[Seen], bool], told: Callable[[Told], bool] = bool) -> bool:
@@ -165,4 +192,4 @@ def holds(formula: Formula, about: Callable[[Seen], bool], told: Callable[[Told]
 
 def stands(compare: Compare, value: Any) -> Part:
     """Where a value, ABSENT for a missing parameter, stands to the comparison."""
-    return "missing" if value is ABSENT else _PARTS[atoms.test(compare.op, compare.value)(value)]
+    return "missing" if value is ABSENT else PARTS[atoms.test(compare.op, compare.value)(value)]

@@ -13,7 +13,7 @@ from blackboard.gate.actions import notes, reasons
 from blackboard.gate.actions.action import Action
 from blackboard.gate.actions.answer import answer
 from blackboard.gate.actions.compiling import Compiled, Finding
-from blackboard.gate.actions.rereading import dangerous
+from blackboard.gate.actions.formula import dangerous
 from blackboard.records.truth import FALSE
 from blackboard.records.verdict import Answer, Note, Reason, VerdictWord
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from blackboard.gate.actions.compiling import Compiled, Row, RowLike
+from blackboard.gate.actions.compiling import Compiled, Row
+from blackboard.gate.actions.formula import dangerous
 from blackboard.gate.actions.inputs import source_of
 from blackboard.gate.actions.sides import Side, full_side, reread_side
-from blackboard.records.truth import TRUE, Truth
+from blackboard.records.truth import Truth
 
 _MOST_TRIED: Final = 24
 
@@ -18,15 +19,6 @@ class Reread(NamedTuple):
 
     records: tuple[int, ...]
     keys: tuple[str, ...]
-
-
-def dangerous(row: RowLike, full: Truth, held: Truth) -> bool:
-    """Whether a decision on what is held could be more permissive than one on the full set.
-
-    A restriction endangers where it says more than the holder sees; a permission where it is seen to
-    permit and does not. Source: "The verdict" of the action gate's design.
-    """
-    return full > held if row.restrictive else held == TRUE and full != TRUE
 
 
 def reread(compiled: Compiled, row: Row, params: Mapping[str, Any], digest: str) -> Reread:

@@ -10,16 +10,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
+from blackboard.gate.actions.cells import bounds
 from blackboard.gate.actions.formula import Formula, Seen, comparisons, holds, stands
 from blackboard.gate.actions.residual import Compare
 from blackboard.records.atoms import ABSENT, TYPES
 
 Mask = int
 """Rows by their bits."""
-
-_LAST: Final = "\U0010ffff"
 
 
 class Screen:
@@ -52,7 +51,7 @@ def _field(
     name: str, compares: Iterable[Compare], formulas: Sequence[Formula]
 ) -> Callable[[Mapping[str, Any]], Mask]:
     """The function that says which formulas the value of one field leaves possible."""
-    numbers, strings = _bounds(compares)
+    numbers, strings = bounds(compares)
     known: dict[int | str, Mask] = {}
 
     def possible(params: Mapping[str, Any]) -> Mask:
@@ -82,27 +81,6 @@ def _possible(name: str, value: Any, formulas: Sequence[Formula]) -> Mask:
         return seen.compare.field != name or stands(seen.compare, value) == seen.part
 
     return sum(1 << at for at, formula in enumerate(formulas) if holds(formula, about))
-
-
-def _bounds(compares: Iterable[Compare]) -> tuple[list[Any], list[str]]:
-    """Where one cell of numbers, and of strings, ends and the next begins, sorted."""
-    numbers: set[Any] = set()
-    strings: set[str] = set()
-    for compare in compares:
-        for constant in compare.value if type(compare.value) is tuple else (compare.value,):
-            if TYPES[type(constant)] == "number":
-                numbers.add(constant)
-            elif type(constant) is str:
-                strings.add(constant)
-                if compare.op == "prefix":
-                    strings.add(_behind(constant))
-    return sorted(numbers), sorted(strings)
-
-
-def _behind(prefix: str) -> str:
-    """The first string behind all that begin with `prefix`; for a prefix that nothing is behind, itself."""
-    start = prefix.rstrip(_LAST)
-    return start[:-1] + chr(ord(start[-1]) + 1) if start else prefix
 
 
 def _cell(bounds: Sequence[Any], value: Any) -> int:
