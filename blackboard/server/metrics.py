@@ -53,8 +53,9 @@ _HELP: Final = {
     "snapshots": "Snapshots taken.",
     "store_failures": "Commits that the store refused.",
     "unknown_outcomes": "Commits whose result the store could not tell.",
+    "verdicts": "Actions checked, by verdict.",
 }
-_LABELS: Final = {"rejections": "code", "signals": "signal"}
+_LABELS: Final = {"rejections": "code", "signals": "signal", "verdicts": "verdict"}
 
 
 class RequestCounts:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from blackboard import canonical
 from blackboard.errors import BlackboardError, IdempotencyKeyReused, RateLimited
 from blackboard.events.envelope import Command, Draft, Event, Row, Tip, number, seal, unseal
-from blackboard.events.kinds import BoardRead, EntryWritten, SignalRaised, WriteRejected
+from blackboard.events.kinds import ActionChecked, BoardRead, EntryWritten, SignalRaised, WriteRejected
 from blackboard.gate.actions.certificate import sign_certificate
 from blackboard.gate.case import Need
 from blackboard.gate.decide import complete, decide, needs
@@ -255,6 +255,8 @@ class Attempt:
                 metrics.rejections[body.code] += 1
             elif isinstance(body, SignalRaised):
                 metrics.signals[body.signal] += 1
+            elif isinstance(body, ActionChecked):
+                metrics.verdicts[body.verdict] += 1
 
 
 def _key_reused(pending: Pending, seq: int) -> IdempotencyKeyReused:

@@ -64,6 +64,7 @@ class Metrics:
         "snapshots",
         "store_failures",
         "unknown_outcomes",
+        "verdicts",
     )
 
     def __init__(self) -> None:
@@ -92,6 +93,7 @@ class Metrics:
         self.snapshots = 0
         self.store_failures = 0
         self.unknown_outcomes = 0
+        self.verdicts: Counter[str] = Counter()
 
     def committed(self, *, events: int, commands: int, seconds: float) -> None:
         """One commit is durable."""

@@ -1,4 +1,4 @@
-"""Certificates of a service: signed with its key, and refused whole where they cannot be."""
+"""Certificates of a service: signed with its key, or refused whole; and its verdicts, counted."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import blackboard
+from blackboard.client.embedded import EmbeddedTransport
 from blackboard.gate.actions import certificate
 
 RULE = blackboard.Policy("t", {"field": "amount", "op": "gt", "value": 5}, "deny", id="cap")
@@ -64,3 +65,14 @@ async def test_the_key_is_made_when_it_is_first_needed_for_its_owner_alone(tmp_p
         call = {"tool": "t", "params": {"amount": 6}}
         for public in (key.public_key, key.pem):
             assert blackboard.verify_certificate(issued.certificate, call, public).verdict == "BLOCK"
+
+
+async def test_verdicts_are_counted_by_what_they_say(tmp_path: Path) -> None:
+    operator, agent = await lost(tmp_path)
+    async with operator, agent:
+        for amount in (1, 6, 7):
+            await agent.check("t", {"amount": amount})
+        await agent.read("what comes after them")  # a commit is counted before the next one begins
+        transport = agent._transport
+        assert isinstance(transport, EmbeddedTransport)
+        assert transport.runtime.service.metrics.verdicts == {"PASS": 1, "BLOCK": 2}
