@@ -164,7 +164,7 @@ class Records:
                 self._add_policy(record, at)
             case Approval():
                 self._approvals[record.policy][record.action_digest].append(at)
-                self._touch(self._scope_of(record.policy), record.seq)
+                self._touch(self._scope_about(record.policy), record.seq)
             case Unevaluable():
                 self.unevaluable.append(at)
                 self._touch((EVERY,), record.seq)
@@ -173,7 +173,7 @@ class Records:
         supersedes = supersedes_of(record)
         if supersedes is not None:
             self._superseders[self._positions[supersedes]] = at
-            self._touch(self._scope_of(supersedes), record.seq)
+            self._touch(self._scope_about(supersedes), record.seq)
         return at
 
     def touch_key(self, key: str, seq: int) -> None:
@@ -197,8 +197,15 @@ class Records:
         rule.copies.append(at)
         self._touch(record.scope, record.seq)
 
-    def _scope_of(self, policy: str) -> tuple[str, ...]:
-        found = self.get(policy)
+    def _scope_about(self, identity: str) -> tuple[str, ...]:
+        """The scope of a policy, or of the one that an approval is about.
+
+        An approval may supersede one of another policy, and ends it there. Facts are superseded by facts of
+        their field, whose readers are touched by that.
+        """
+        found = self.get(identity)
+        if isinstance(found, Approval):
+            found = self.get(found.policy)
         return found.scope if isinstance(found, PolicyRecord) else ()
 
     def _touch(self, patterns: Sequence[str] | set[str], seq: int) -> None:

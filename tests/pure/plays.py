@@ -150,6 +150,9 @@ threads = _step(
     text=st.sampled_from(["t", "t", "u.x"]),
     value=st.sampled_from([{}, {"amount": 9}]),
 )
+answers = _step(
+    "answer", number=st.integers(0, 3), picks=_picks, flag=st.booleans(), text=st.sampled_from(["t", "u.x"])
+)
 certificates = _step("certify", text=st.sampled_from(["t", "u.x"]), turn=_turn)
 
 _WEIGHTS = {
@@ -174,6 +177,7 @@ _WEIGHTS = {
     "record_reads": (record_reads, 3),
     "checks": (checks, 4),
     "threads": (threads, 3),
+    "answers": (answers, 2),
     "certificates": (certificates, 1),
     "reports": (reports, 1),
 }
@@ -351,7 +355,31 @@ def _thread(play: Play, agent: Agent, step: Step) -> Any:
     return agent.checks(step.text, step.value)
 
 
+def _answer(play: Play, agent: Agent, step: Step) -> Any:
+    """An approval is read and counted on; another ends it, of the same policy or of one of another tool.
+
+    Both may be for the same call, and what ends it may be read or not.
+    """
+    ops, call = play.world.operator, {"amount": 9}
+    # Another rule each time, as copies of one have to be approved together.
+    large = LARGE | {"value": play.world.head % 9}
+    asking = {"kind": "policy", "effect": "require_approval", "predicate": large}
+    mine, other = (ops.adds(asking | {"scope": scope}).id for scope in (["t", "u.*"], "v"))
+    approval = {"kind": "approval", "granted": True, "action_digest": action_digest(step.text, call)}
+    first = ops.adds(approval | {"policy": mine}).id
+    agent.reads_records()
+    agent.checks(step.text, call)
+    agent.certifies(step.text)
+    ended = {"granted": step.flag, "policy": (mine, other)[step.number % 2], "supersedes": first}
+    if step.number > 1:
+        ended["action_digest"] = "00" * 32
+    ops.adds(approval | ended)
+    agent.certifies(step.text)
+    return agent.checks(step.text, call)
+
+
 _PLAIN: dict[str, Any] = {
+    "answer": _answer,
     "repeat": _repeat,
     "thread": _thread,
     "end turn": _end,

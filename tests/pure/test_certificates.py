@@ -128,6 +128,27 @@ def test_what_bears_on_it_ends_a_certificate_for_ever(world: World, what: str) -
     assert valid(world, agent.certifies("t")).valid
 
 
+@pytest.mark.parametrize("granted", [True, False])
+@pytest.mark.parametrize("params", [{"amount": 9}, {"amount": 7}])
+def test_an_approval_of_another_policy_that_ends_one_ends_certificates_and_verdicts_too(
+    world: World, params: Record, *, granted: bool
+) -> None:
+    operator, agent = world.operator, world.agent("a")
+    operator.adds(policy("p", amount_over(5), "require_approval"))
+    operator.adds(policy("elsewhere", amount_over(5), "require_approval", scope="other"))
+    operator.adds(approval("p", "yes", params={"amount": 9}))
+    agent.reads_records()
+    before, issued = agent.checks("t", {"amount": 9}), agent.certifies("t")
+    operator.adds(approval("elsewhere", "no", params=params, granted=granted, supersedes="yes"))
+    after = agent.checks("t", {"amount": 9})
+    assert (before.verdict, before.policy.answer) == ("PASS", "default")
+    assert (after.verdict, after.policy.answer) == ("BLOCK", "needs-approval")
+    assert [(reason.code, reason.reread) for reason in after.reasons] == [
+        ("unseen-superseder-stale-permit", ["no"])
+    ]
+    assert not valid(world, issued).valid
+
+
 def test_a_certificate_ends_where_a_record_expires(world: World) -> None:
     world.operator.adds(policy("p", amount_over(5), expires_seq=5))
     agent = world.agent("a")

@@ -125,13 +125,17 @@ def test_a_clock_moves_with_what_can_matter_to_a_tool_and_with_nothing_else() ->
         (policy("t", 12, scope="notes.*", **param), 11),
         ({"id": "u", "seq": 13, "kind": "summary"}, 13),
         (approval("w", 14, "p") | {"supersedes": "a"}, 14),
+        (approval("x", 15, "q") | {"supersedes": "w"}, 15),
+        (approval("y", 16, "p") | {"supersedes": "b"}, 16),
+        (approval("z", 17, "q") | {"supersedes": "x"}, 16),
+        (approval("aa", 18, "q") | {"supersedes": "n"}, 16),
     ]
     records = Records()
     for written, clock in steps:
         records.add(read_record(written))
         assert records.clock("refunds.create") == clock, written
     records.touch_key("task/A", 20)
-    assert records.clock("refunds.create") == 14
+    assert records.clock("refunds.create") == 16
     records.touch_key("task/B", 21)
     assert records.clock("refunds.create") == 21
     assert records.clock("mail.send") == 13
