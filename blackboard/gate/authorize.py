@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from blackboard.errors import NotAllowed, UnknownBoard
-from blackboard.gate.actions.sides import full_side
-from blackboard.gate.actions.world import World
 from blackboard.messages.commands import GetAgent, Keep, Message
 from blackboard.messages.operations import BY_MESSAGE
 from blackboard.messages.principal import Principal
 from blackboard.projections.board import Board
-from blackboard.records import Holding
 
 
 def authorize(principal: Principal, board: str | None, message: Message) -> None:
@@ -45,26 +42,16 @@ def authorize_licence(board: Board, principal: Principal, key: str) -> None:
     Else an agent could write the entry that licenses what it is about to do. A repeated write is not asked:
     it changes nothing, and its receipt is owed for ever.
     """
-    if key in board.records.ledger_keys and not principal.grants.names(key):
-        reader = _reader(board, key)
-        if reader is not None:
-            raise NotAllowed(
-                f"policy {reader!r} reads {key!r} from the ledger, so writing it takes a write grant that "
-                f"names the key, and {principal.actor} has none: ask an operator for a credential with "
-                f"writes {[key]!r}, or to write through a coordinator that has it",
-                members={"key": key, "policy": reader, "grant": key},
-            )
-
-
-def _reader(board: Board, key: str) -> str | None:
-    """The id of a policy in force that reads the key from the ledger."""
-    side = full_side(World(board.records, Holding(), board.head))
-    for rule in board.records.rules():
-        if any(atom.source == "ledger" and atom.field == key for atom in rule.atoms):
-            copies = side.live_copies(rule)
-            if copies:
-                return board.records.items[copies[-1]].id
-    return None
+    records = board.records
+    at = records.key_reader(key, board.head)
+    if at is not None and not principal.grants.names(key):
+        reader = records.items[at].id
+        raise NotAllowed(
+            f"policy {reader!r} reads {key!r} from the ledger, so writing it takes a write grant that names "
+            f"the key, and {principal.actor} has none: ask an operator for a credential with writes "
+            f"{[key]!r}, or to write through a coordinator that has it",
+            members={"key": key, "policy": reader, "grant": key},
+        )
 
 
 def unknown_board(board: str) -> UnknownBoard:

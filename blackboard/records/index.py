@@ -7,6 +7,7 @@ that can change a verdict about the tools that it covers.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import assert_never
@@ -27,6 +28,13 @@ from blackboard.records.kinds import (
 from blackboard.records.predicate import Predicate, atoms, to_json
 from blackboard.records.scope import EVERY, patterns_of
 
+_Content = tuple[tuple[str, ...], str, Effect]
+"""What copies of a rule have in common: scope, predicate in normal form, effect."""
+
+
+def _content(record: PolicyRecord) -> _Content:
+    return record.scope, normal(to_json(record.predicate)), record.effect
+
 
 class Rule:
     """Policies of one content; `copies` are their positions, oldest first, `atoms` those of the predicate."""
@@ -46,6 +54,16 @@ class Rule:
         return self.effect != "allow"
 
 
+class _Readers:
+    """The policies that read one ledger key and that nothing supersedes, by position."""
+
+    __slots__ = ("ending", "lasting")
+
+    def __init__(self) -> None:
+        self.lasting: dict[int, None] = {}
+        self.ending: list[tuple[int, int]] = []  # (expires_seq, position), ascending
+
+
 class Records:
     """Every record up to some seq, indexed.
 
@@ -57,6 +75,7 @@ class Records:
     __slots__ = (
         "_approvals",
         "_field_readers",
+        "_key_readers",
         "_positions",
         "_rules",
         "_scopes",
@@ -76,12 +95,13 @@ class Records:
         self.ledger_keys: defaultdict[str, set[str]] = defaultdict(set)
         self._positions: dict[str, int] = {}
         self._superseders: dict[int, int] = {}
-        self._rules: dict[tuple[tuple[str, ...], str, Effect], Rule] = {}
+        self._rules: dict[_Content, Rule] = {}
         self._scopes: defaultdict[str, list[Rule]] = defaultdict(list)
         self._approvals: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(
             lambda: defaultdict(list)
         )
         self._field_readers: defaultdict[str, set[str]] = defaultdict(set)
+        self._key_readers: defaultdict[str, _Readers] = defaultdict(_Readers)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -120,6 +140,19 @@ class Records:
     def clock(self, tool: str) -> int:
         """The seq of the last record or entry that can change a verdict about the tool; 0 for none."""
         return max(self.clocks.get(pattern, 0) for pattern in patterns_of(tool))
+
+    def key_reader(self, key: str, head: int) -> int | None:
+        """The position of a policy in force at `head` that reads the key from the ledger.
+
+        The newest one that never expires, else the one that expires last: others are not looked at.
+        """
+        readers = self._key_readers.get(key)
+        if readers is None:
+            return None
+        if readers.lasting:
+            return next(reversed(readers.lasting))
+        expires, position = readers.ending[-1] if readers.ending else (0, 0)
+        return position if expires > head else None
 
     # ---- adding
 
@@ -172,7 +205,7 @@ class Records:
                 assert_never(record)
         supersedes = supersedes_of(record)
         if supersedes is not None:
-            self._superseders[self._positions[supersedes]] = at
+            self._supersede(self._positions[supersedes], at)
             self._touch(self._scope_about(supersedes), record.seq)
         return at
 
@@ -183,7 +216,7 @@ class Records:
             self._touch(readers, seq)
 
     def _add_policy(self, record: PolicyRecord, at: int) -> None:
-        content = (record.scope, normal(to_json(record.predicate)), record.effect)
+        content = _content(record)
         rule = self._rules.get(content)
         if rule is None:
             rule = self._rules[content] = Rule(record.scope, record.predicate, record.effect)
@@ -195,7 +228,27 @@ class Records:
                 elif atom.source != "param":
                     self._field_readers[atom.field].update(record.scope)
         rule.copies.append(at)
+        for readers in self._readers_of(rule):
+            if record.expires_seq is None:
+                readers.lasting[at] = None
+            else:
+                insort(readers.ending, (record.expires_seq, at))
         self._touch(record.scope, record.seq)
+
+    def _supersede(self, old: int, at: int) -> None:
+        self._superseders[old] = at
+        record = self.items[old]
+        if not isinstance(record, PolicyRecord):
+            return
+        for readers in self._readers_of(self._rules[_content(record)]):
+            if record.expires_seq is None:
+                del readers.lasting[old]
+            else:
+                readers.ending.remove((record.expires_seq, old))
+
+    def _readers_of(self, rule: Rule) -> list[_Readers]:
+        keys = {atom.field for atom in rule.atoms if atom.source == "ledger"}
+        return [self._key_readers[key] for key in keys]
 
     def _scope_about(self, identity: str) -> tuple[str, ...]:
         """The scope of a policy, or of the one that an approval is about.

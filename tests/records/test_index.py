@@ -143,6 +143,36 @@ def test_a_clock_moves_with_what_can_matter_to_a_tool_and_with_nothing_else() ->
     assert records.unevaluable == [12]
 
 
+def test_of_the_policies_that_read_a_key_one_in_force_is_found() -> None:
+    def reading(identity: str, seq: int, **members: Any) -> dict[str, Any]:
+        one = {"field": "k", "op": "eq", "value": 1, "source": "ledger"}
+        return policy(identity, seq, predicate={"all": [one, one]}) | members
+
+    records = index(
+        policy("other", 1, field="k"),
+        policy("param", 2, predicate={"field": "k", "op": "eq", "value": 1, "source": "param"}),
+    )
+    assert records.key_reader("k", 2) is None
+    steps: list[tuple[dict[str, Any], str | None]] = [
+        (reading("soon", 3, expires_seq=50), "soon"),
+        (reading("late", 4, expires_seq=90), "late"),
+        (reading("lasting", 5, scope="x"), "lasting"),
+        (reading("again", 6), "again"),
+        (policy("ends again", 7, supersedes="again"), "lasting"),
+        (policy("ends lasting", 8, supersedes="lasting"), "late"),
+        (policy("ends late", 9, supersedes="late"), "soon"),
+    ]
+    for written, named in steps:
+        at = records.add(read_record(written))
+        found = records.key_reader("k", written["seq"])
+        assert (None if found is None else records.items[found].id) == named, at
+    assert records.key_reader("k", 49) is not None
+    assert records.key_reader("k", 50) is None
+    records.add(read_record(policy("ends soon", 60, supersedes="soon")))
+    assert records.key_reader("k", 10) is None
+    assert records.key_reader("unheard", 10) is None
+
+
 def test_a_compaction_takes_what_came_before_its_base_except_what_is_kept() -> None:
     records = index(fact("f", 1), fact("g", 2), policy("p", 3), chatter("c", 4), chatter("d", 5))
     holding = Holding()
