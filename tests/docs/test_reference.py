@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, get_args
 
 import click
 import msgspec
@@ -16,10 +19,19 @@ from blackboard.config import Settings
 from blackboard.errors import ERRORS_BY_CODE, BlackboardError
 from blackboard.events.kinds import KINDS
 from blackboard.events.policy import SIGNAL_DEFAULTS, Policy
+from blackboard.gate.actions.retention import SCHEMES
+from blackboard.gate.actions.verifying import load_certificate, verify_certificate
 from blackboard.gate.signals import SIGNALS
 from blackboard.gate.writes import CODES
 from blackboard.messages.operations import OPERATIONS
+from blackboard.messages.principal import OPAQUE
 from blackboard.messages.replies import EventView, Reply
+from blackboard.records.atoms import Op
+from blackboard.records.kinds import RECORD_KINDS, Fact, Record
+from blackboard.records.predicate import Source
+from blackboard.records.verdict import AnswerWord
+from tests.docs.pages import PAGES
+from tests.docs.tables import names, rows, sections
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ACTING = {"board", "agent", "operator", "auditor"}
@@ -27,23 +39,6 @@ ACTING = {"board", "agent", "operator", "auditor"}
 
 def page(name: str) -> str:
     return (DOCS / name).read_text(encoding="utf-8")
-
-
-def rows(text: str) -> list[list[str]]:
-    """The rows of all tables of a text, cell by cell."""
-    lines = [line for line in text.splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
-
-
-def sections(text: str) -> dict[str, str]:
-    """Heading of the second level -> what stands below it."""
-    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
-
-
-def names(text: str) -> list[str]:
-    """Everything in backticks."""
-    return re.findall(r"`([^`]+)`", text)
 
 
 # -- errors
@@ -208,3 +203,82 @@ def test_every_member_of_a_policy_is_documented_with_its_default() -> None:
             assert names(told[name]) == list(default)
         elif name != "signals":
             assert told[name] == ("none" if default is None else f"`{_written(default)}`"), name
+
+
+# -- records
+
+
+def subsections(name: str, heading: str) -> dict[str, str]:
+    """Heading of the third level -> what stands below it, in one section of a page."""
+    parts = re.split(r"^### (.+)$", sections(page(name))[heading], flags=re.MULTILINE)
+    return {"": parts[0]} | dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def members_of(text: str) -> set[str]:
+    return {member for cells in rows(text) for member in names(cells[0])}
+
+
+def test_every_kind_of_record_is_documented_member_by_member() -> None:
+    told = subsections("reference/gate.md", "Records")
+    common = members_of(told.pop(""))
+    assert common == {"kind", "version", *Record.__struct_fields__}
+    assert set(told) == {f"`{kind}`" for kind, _ in RECORD_KINDS}
+    for (kind, _), record in RECORD_KINDS.items():
+        assert members_of(told[f"`{kind}`"]) | {"id", "seq"} == set(record.__struct_fields__), kind
+
+
+def test_every_operator_and_source_of_a_predicate_is_documented() -> None:
+    told = rows(sections(page("reference/gate.md"))["Predicates"])
+    operators = {name for cells in told if len(cells) == 4 for name in names(cells[0])} - {"op"}
+    assert operators == set(get_args(Op))
+    sources = {name for cells in told if len(cells) == 2 for name in names(cells[0])}
+    assert set(get_args(Source)) <= sources
+
+
+def test_every_retention_scheme_is_documented() -> None:
+    told = rows(sections(page("reference/gate.md"))["Retention schemes"])[1:]
+    assert [cells[0].strip("`") for cells in told] == list(SCHEMES)
+
+
+def test_every_answer_of_the_rules_is_documented_in_its_order() -> None:
+    told = rows(sections(page("action-gate.md"))["What PASS means"])[1:]
+    assert [cells[0].strip("`") for cells in told] == list(get_args(AnswerWord))
+
+
+def test_every_grant_for_records_is_documented_with_what_it_amounts_to() -> None:
+    told = rows(subsections("action-gate.md", "Records")["Who may add what"])[1:]
+    grants = [name.removeprefix("records: ") for cells in told for name in names(cells[0])]
+    kinds = {kind if kind != Fact.KIND else "fact:<pattern>" for kind, _ in RECORD_KINDS}
+    assert set(grants) == kinds | {OPAQUE, "writes: <patterns>"}
+
+
+# -- certificates
+
+
+@pytest.mark.parametrize("function", [verify_certificate, load_certificate])
+def test_what_verifies_a_certificate_is_documented_with_its_signature(function: Callable[..., Any]) -> None:
+    signature = inspect.signature(function)
+    bare = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
+    shown = signature.replace(parameters=bare, return_annotation=signature.empty)
+    assert f"### `blackboard.{function.__name__}{shown}`\n" in page("reference/client.md")
+
+
+# -- links
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_link_goes_to_a_page_and_a_heading_that_exist(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
+        file, _, anchor = target.partition("#")
+        if "://" in file:
+            continue
+        place = (path.parent / file).resolve() if file else path
+        assert place.exists(), target
+        if anchor:
+            assert anchor in anchors(place.read_text(encoding="utf-8")), target
+
+
+def anchors(text: str) -> set[str]:
+    """What a heading is called in a link: lower case, without punctuation, dashes for spaces."""
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
