@@ -1,6 +1,7 @@
 """The reference of the client: every public method and property is in it, as it is, and its examples run."""
 
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from blackboard.client import Board
 from blackboard.client.actions import ActionGate
 from blackboard.client.connect import Options
 from blackboard.client.session import Session
+from blackboard.service.signing import load_or_make
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/client.md").read_text(encoding="utf-8")
 PUBLIC = {
@@ -65,9 +67,12 @@ def test_the_examples_run_and_print_what_the_page_says(tmp_path: Path) -> None:
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     code = "\n".join(text for language, text in blocks if language == "python")
     printed = "".join(text for language, text in blocks if not language)
+    key = tmp_path / "signing.key"
+    load_or_make(key)  # a new key is told of
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         cwd=tmp_path,
+        env=os.environ | {"BLACKBOARD_SIGNING_KEY": str(key)},
         capture_output=True,
         text=True,
         check=False,

@@ -1,4 +1,4 @@
-"""What the page on HTTP shows with curl runs in the shell of the quickstart, and its bodies are the real ones."""
+"""What the page on HTTP shows with curl runs in the shell of the quickstart, and its bodies are real ones."""
 
 from __future__ import annotations
 
