@@ -14,24 +14,29 @@ from blackboard.gate.actions.world import LedgerValue, World
 from blackboard.gate.case import Fetched, Need
 from blackboard.projections.agent import AgentState
 from blackboard.projections.board import Board
+from blackboard.projections.ledger import Ledger
+from blackboard.projections.view import View
 
-_MOST_REMEMBERED: Final = 64
-"""How many tools one agent's compiled rules are remembered of."""
+_MOST_REMEMBERED: Final = 256
+"""For how many pairs of an agent and a tool a board remembers the compiled rules."""
 
 
 class BoardLedger:
-    """The ledger on both sides. A held entry that is not the current one is among the `fetched` rows."""
+    """The ledger on both sides. A held entry that is not the current one is among the `fetched` rows.
 
-    __slots__ = ("_board", "_fetched", "_view")
+    It knows nothing of the board, which remembers what is made of it: that would be a cycle.
+    """
 
-    def __init__(self, board: Board, agent: AgentState, fetched: Fetched) -> None:
-        self._board = board
-        self._view = agent.view
+    __slots__ = ("_fetched", "_ledger", "_view")
+
+    def __init__(self, ledger: Ledger, view: View, fetched: Fetched) -> None:
+        self._ledger = ledger
+        self._view = view
         self._fetched = fetched
 
     def current(self, key: str) -> LedgerValue | None:
         """The entry as it stands; None where it is absent or deleted."""
-        entry = self._board.ledger.entries.get(key)
+        entry = self._ledger.entries.get(key)
         if entry is None or entry.deleted:
             return None
         return LedgerValue(_value(entry.value), entry.revision, entry.seq)
@@ -40,7 +45,7 @@ class BoardLedger:
         """The entry as the view holds it; None where it holds none, or its absence."""
         if self._view.observed(key) <= self._view.base:
             return None
-        need = outdated(self._board, self._view.observed(key), key)
+        need = outdated(self._ledger, self._view.observed(key), key)
         if need is None:
             return self.current(key)
         event = self._fetched.get(need)
@@ -51,13 +56,13 @@ class BoardLedger:
 
     def is_current(self, key: str) -> bool:
         """Whether both sides know the same revision, or both no value."""
-        if self._view.holds(key, self._board.ledger.entries.get(key)):
+        if self._view.holds(key, self._ledger.entries.get(key)):
             return True
         return self.current(key) is None and self.held(key) is None
 
     def delivered(self, key: str) -> bool:
         """Whether the current revision was observed, and a compaction has taken it."""
-        entry, seen = self._board.ledger.entries.get(key), self._view.observed(key)
+        entry, seen = self._ledger.entries.get(key), self._view.observed(key)
         return entry is not None and entry.seq <= seen <= self._view.base
 
 
@@ -65,15 +70,15 @@ def _value(raw: Any) -> Any:
     return parse_exact(bytes(raw))
 
 
-def outdated(board: Board, seen: int, key: str) -> Need | None:
+def outdated(ledger: Ledger, seen: int, key: str) -> Need | None:
     """The row of the entry that was current when it was seen; None where that is the current one."""
-    entry = board.ledger.entries.get(key)
+    entry = ledger.entries.get(key)
     return Need(key, as_of=seen) if entry is not None and seen < entry.seq else None
 
 
 def world_of(board: Board, agent: AgentState, fetched: Fetched) -> World:
     """The board in front of the action gate, with this agent acting."""
-    ledger = BoardLedger(board, agent, fetched)
+    ledger = BoardLedger(board.ledger, agent.view, fetched)
     return World(board.records, agent.holding, board.head, f"agent:{agent.id}", ledger)
 
 
@@ -81,20 +86,22 @@ def compiled_for(board: Board, agent: AgentState, tool: str, fetched: Fetched) -
     """The rules of a tool for what the agent holds now: remembered, or compiled anew.
 
     What was compiled stands until the agent's view or something that bears on the tool changes, or a record
-    expires; it is remembered with the agent, outside the state.
+    expires. It is kept with the board, outside the state, and answers as if it were compiled anew.
     """
-    remembered = _remembered(board, agent, tool)
-    if remembered is not None:
-        return remembered
+    found = _remembered(board, agent, tool)
+    if found is not None:
+        return found
     compiled = compile_tool(world_of(board, agent, fetched), tool)
-    if len(agent.memo) >= _MOST_REMEMBERED:
-        agent.memo.clear()
-    agent.memo[tool] = (agent.gate_version, board.records.clock(tool), compiled)
+    memory = board.remembered
+    memory.pop((agent.id, tool), None)
+    if len(memory) >= _MOST_REMEMBERED:
+        del memory[next(iter(memory))]
+    memory[agent.id, tool] = (agent.gate_version, board.records.clock(tool), compiled)
     return compiled
 
 
 def _remembered(board: Board, agent: AgentState, tool: str) -> Compiled | None:
-    found = agent.memo.get(tool)
+    found = board.remembered.get((agent.id, tool))
     if found is None:
         return None
     version, clock, compiled = found
@@ -111,5 +118,5 @@ def compile_needs(board: Board, agent: AgentState, tool: str) -> list[Need]:
     atoms = (atom for rule in records.rules_for(tool) for atom in rule.atoms)
     keys = sorted({atom.field for atom in atoms if atom.source == "ledger"})
     seen = ((key, view.observed(key)) for key in keys)
-    found = (outdated(board, at, key) for key, at in seen if at > view.base)
+    found = (outdated(board.ledger, at, key) for key, at in seen if at > view.base)
     return [need for need in found if need is not None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 from msgspec import Struct
 
@@ -68,8 +67,7 @@ class AgentState:
     that it was delivered and still has.
 
     `view_version` is the seq of the last event that changed its view, `gate_version` that of the last one
-    that can change a verdict on it (own writes aside, which the clocks of tools tell). `memo` is for the gate
-    to remember what it made of that: no part of the state, and gone with it.
+    that can change a verdict on it (own writes aside, which the clocks of tools tell).
     """
 
     __slots__ = (
@@ -84,7 +82,6 @@ class AgentState:
         "holding",
         "id",
         "joined",
-        "memo",
         "proposals",
         "raised",
         "recent",
@@ -117,7 +114,6 @@ class AgentState:
         self.gate_version = 0
         self.verdicts: dict[str, int] = {}
         self.checked: deque[Checked] = deque(maxlen=LAST)
-        self.memo: dict[str, Any] = {}
 
     def window_start(self, window: int) -> int:
         """The first seq of its `window`-th last command; 0 where there were fewer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -62,6 +62,9 @@ class Board:
     the agents whose standing is not active; `closed` maps a decided proposal to its decision and seq;
     `unsettled` is the agent whose command without a turn number may still be going on. `recorded` chains the
     records' digests, `unseen_since` is the seq at which the policy last changed what unseen records do.
+
+    `remembered` is where the gate keeps what it has worked out of the state, by agent and tool. It is no part
+    of the state: no fold looks at it, no snapshot has it, and to clear it changes no answer.
     """
 
     __slots__ = (
@@ -83,6 +86,7 @@ class Board:
         "proposals",
         "recorded",
         "records",
+        "remembered",
         "unseen_since",
         "unsettled",
     )
@@ -108,6 +112,7 @@ class Board:
         self.recorded = bytes(32)
         self.certificates: dict[str, Certified] = {}
         self.unseen_since = 0
+        self.remembered: dict[tuple[str, str], Any] = {}
 
     def set_policy(self, policy: Policy) -> None:
         """Make `policy` the board's; which legs it switches off is told with every reply."""

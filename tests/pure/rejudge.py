@@ -105,7 +105,7 @@ def certificate_follows(board: Board, log: list[Event], event: Event, body: kind
 def _afresh(board: Board, event: Event) -> AgentState:
     """The agent of the event, with nothing remembered."""
     agent = board.agent(event.actor.removeprefix("agent:"))
-    agent.memo.clear()
+    board.remembered.clear()
     return agent
 
 

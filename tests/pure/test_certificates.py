@@ -192,7 +192,7 @@ def test_a_repeated_command_fetches_the_outdated_entries_that_rules_read(world: 
     agent.reads("k")
     keeper.writes("k", 2, "open")
     first = agent.certifies("t", once="key")
-    world.state(agent).memo.clear()
+    world.board.remembered.clear()
     again = agent.certifies("t", once="key")
     assert again.certificate == first.certificate
     assert verdict(again, {}) == ("BLOCK", ["unseen-superseder-stale-kept"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import msgspec
@@ -17,8 +19,8 @@ from blackboard.messages.limits import Limits
 from blackboard.messages.prepare import prepare
 from blackboard.messages.verdicts import CheckReply
 from tests.pure.conftest import Worlds
-from tests.pure.driver import Agent, World, raised
-from tests.pure.records import amount_over, approval, chatter, fact, policy
+from tests.pure.driver import Agent, World, raised, refold
+from tests.pure.records import Record, amount_over, approval, chatter, fact, policy
 
 
 def codes(reply: CheckReply) -> list[str]:
@@ -338,11 +340,33 @@ def test_as_many_tools_are_remembered_as_fit(world: World, monkeypatch: pytest.M
     agent = thread(world)
     for tool in ("t", "u", "v"):
         agent.checks(tool)
-    assert list(world.state(agent).memo) == ["v"]
+    assert list(world.board.remembered) == [("a", "u"), ("a", "v")]
+    agent.reads_records()
+    agent.checks("u")
+    assert list(world.board.remembered) == [("a", "v"), ("a", "u")]
 
 
 def test_what_is_remembered_is_no_part_of_the_state(world: World) -> None:
     agent = thread(world)
     agent.checks("t")
-    assert world.state(agent).memo
+    assert world.board.remembered
     world.check()
+
+
+def test_what_is_remembered_keeps_no_board_that_nobody_has_any_more(world: World) -> None:
+    keeper = world.agent("keeper", writes=["k"])
+    keeper.writes("k", 1, 1)
+    entry: Record = {"field": "k", "op": "eq", "value": 1, "source": "ledger"}
+    world.operator.adds(policy("asks", {"all": [entry, amount_over(5)]}, "require_approval"))
+    world.operator.adds(approval("asks", params={"amount": 9}))
+    world.agent("a").reads_records()
+    board = refold(world.rows)
+    agent = board.agent("a")
+    assert sight.compiled_for(board, agent, "t", {}).rows
+    held = weakref.ref(agent.holding.survivors)
+    gc.disable()
+    try:
+        del board, agent
+        assert held() is None
+    finally:
+        gc.enable()
