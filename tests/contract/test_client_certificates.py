@@ -224,9 +224,16 @@ SURVIVES: dict[str, Step] = {
     "a fact that no rule reads": lambda ops, _, __: ops.add_record(Fact("mood", "fine")),
     "chatter": lambda ops, _, __: ops.add_record(Chatter("hello")),
     "an entry that no rule reads": lambda _, __, peer: peer.write("notes/1", 1, revision=1),
-    "an approval of another policy": lambda ops, _, __: ops.add_record(Approval.for_action("x", TOOL, BIG)),
+    "an approval of another policy": lambda ops, _, __: _approve_another(ops),
     "another setting": lambda ops, _, __: ops.set_policy({"completion_window": 4}),
 }
+
+
+async def _approve_another(operator: Any) -> None:
+    await operator.add_record(Policy("another.tool", LARGE, "require_approval", id="x"))
+    await operator.add_record(Approval.for_action("x", TOOL, BIG))
+
+
 ENDS: dict[str, Step] = {
     "a read of records": lambda _, agent, __: agent.read_records(["cap"]),
     "a read of an entry": lambda _, agent, __: agent.read("notes/1"),

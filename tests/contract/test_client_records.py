@@ -60,12 +60,12 @@ EACH: dict[str, tuple[Draft, dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("case", EACH)
 async def test_a_record_of_each_kind_is_added_as_a_draft_or_as_a_mapping(place: Place, case: str) -> None:
     draft, mapping, filled = EACH[case]
-    operator, agent = await desk(place, draft)
-    wanted = mapping | filled | {"seq": 2}
-    assert (await agent.read_records()).records == [wanted]
+    operator, agent = await desk(place, CAP, draft)
+    wanted = mapping | filled | {"seq": 3}
+    assert (await agent.read_records()).records[1:] == [wanted]
     reply = await operator.add_record(mapping | {"id": "q"})
     assert (reply.id, reply.record) == ("q", wanted | {"id": "q", "seq": reply.seq})
-    (first, second) = [event async for event in agent.log(kind="record.added")]
+    (_, first, second) = [event async for event in agent.log(kind="record.added")]
     assert (first.actor, first.body) == ("operator:ops", {"record": _without(first.body["record"], "seq")})
     assert first.body["record"] | {"id": "q"} == second.body["record"]
 
@@ -234,6 +234,7 @@ async def test_each_kind_supersedes_its_own(place: Place) -> None:
     board = await everything(place)
     await board.add_record(Policy(TOOL, LARGE, "allow", supersedes="cap"))
     await board.add_record(Approval("cap", DIGEST, True, id="yes"))
+    await board.add_record(Policy("other", LARGE, "require_approval", id="other"))
     await board.add_record(Approval("other", DIGEST, False, supersedes="yes"))
 
 
