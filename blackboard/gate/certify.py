@@ -22,7 +22,8 @@ from blackboard.gate.sight import compiled_for
 from blackboard.messages import commands as ask
 from blackboard.messages.verdicts import CertificateReply, CertificateValidReply
 from blackboard.projections.agent import AgentState
-from blackboard.projections.board import Board, Certified
+from blackboard.projections.board import Board
+from blackboard.projections.certificates import Issued
 
 _HELD = b"blackboard/held/1\0"
 
@@ -41,7 +42,7 @@ def decide_certificate(asked: Asked, command: ask.IssueCertificate) -> Decision:
         digest="",
         language=LANGUAGE,
         full=board.recorded.hex(),
-        held=held_digest(board, agent),
+        held=held_digest(agent),
         valid_until_seq=compiled.valid_until,
     )
     document = _document(board, agent, issued, asked.fetched)
@@ -50,11 +51,12 @@ def decide_certificate(asked: Asked, command: ask.IssueCertificate) -> Decision:
     return asked.decide([replace(issued, digest=digest)], reply)
 
 
-def held_digest(board: Board, agent: AgentState) -> str:
-    """Hex SHA-256 over the ids and seqs of the records that the agent holds."""
-    items = board.records.items
-    lines = ([items[at].id, items[at].seq] for at in agent.holding.held())
-    return canonical.digest(_HELD, *(canonical.encode(line) + b"\n" for line in lines)).hex()
+def held_digest(agent: AgentState) -> str:
+    """Hex SHA-256 over which records the agent holds, by their places in the log (see `Holding.bits`).
+
+    What lies at those places is bound by the digest of the full set, which stands beside it.
+    """
+    return canonical.digest(_HELD, agent.holding.bits()).hex()
 
 
 def _document(
@@ -78,7 +80,9 @@ def issued_before(
 ) -> CertificateReply:
     """The answer to a command that is repeated: the document again, unless it has ended."""
     identity = f"certificate:{seq}"
-    why = ended(board, board.certificates[identity])
+    found = board.certificates.find(identity)
+    assert found is not None
+    why = ended(board, found)
     document = None if why else _document(board, board.agents[issued.agent], issued, fetched)
     return CertificateReply(id=identity, certificate=document, digest=issued.digest, ended=why)
 
@@ -86,7 +90,7 @@ def issued_before(
 def certificate_valid(board: Board, query: ask.CertificateValid, *, head: int) -> CertificateValidReply:
     """Whether a certificate still speaks at `head`. Raises `UnknownCertificate`, `FormatTooLow`."""
     check_format(board, "certificates")
-    found = board.certificates.get(query.certificate)
+    found = board.certificates.find(query.certificate)
     if found is None:
         raise UnknownCertificate(
             f"no certificate {query.certificate!r} was issued on board {board.name!r}",
@@ -97,27 +101,29 @@ def certificate_valid(board: Board, query: ask.CertificateValid, *, head: int) -
         id=query.certificate,
         valid=not why,
         head=head,
-        agent=found.agent,
-        tool=found.tool,
+        agent=found.basis.agent,
+        tool=found.basis.tool,
         as_of=found.as_of,
         valid_until_seq=found.valid_until_seq,
         ended=why,
     )
 
 
-def ended(board: Board, certified: Certified) -> list[str]:
+def ended(board: Board, issued: Issued) -> list[str]:
     """What has ended a certificate, in words; nothing of it ever comes back."""
-    why = []
-    agent = board.agents.get(certified.agent)
-    view, clock = agent.view_version if agent is not None else 0, board.records.clock(certified.tool)
-    if view != certified.view:
-        why.append(f"the view of {certified.agent!r} changed, last in event {view}")
-    if clock != certified.clock:
-        why.append(f"something was added that bears on {certified.tool!r}, last in event {clock}")
-    if certified.valid_until_seq is not None and board.head >= certified.valid_until_seq:
-        why.append(f"a record that it rests on expired at seq {certified.valid_until_seq}")
-    if board.unseen_since > certified.as_of:
+    why, basis = [], issued.basis
+    agent = board.agents.get(basis.agent)
+    view, clock = agent.view_version if agent is not None else 0, board.records.clock(basis.tool)
+    if not issued.stands:
+        why.append(f"what it rests on had changed by certificate:{basis.first}, for the same agent and tool")
+    elif view != basis.view:
+        why.append(f"the view of {basis.agent!r} changed, last in event {view}")
+    if issued.stands and clock != basis.clock:
+        why.append(f"something was added that bears on {basis.tool!r}, last in event {clock}")
+    if issued.valid_until_seq is not None and board.head >= issued.valid_until_seq:
+        why.append(f"a record that it rests on expired at seq {issued.valid_until_seq}")
+    if board.unseen_since > issued.as_of:
         why.append(f"what records do that were never delivered changed in event {board.unseen_since}")
-    if certified.language != LANGUAGE:
-        why.append(f"its language is version {certified.language}, and this release speaks {LANGUAGE}")
+    if issued.stands and basis.language != LANGUAGE:
+        why.append(f"its language is version {basis.language}, and this release speaks {LANGUAGE}")
     return why

@@ -137,7 +137,7 @@ def agent(board: Board, name: str, *, head: int) -> say.AgentReply:
 def _records(board: Board, agent: AgentState) -> HeldRecords:
     items, holding = board.records.items, agent.holding
     held = list(holding.held())
-    dropped = [at for at, _ in holding.deliveries() if not holding.holds(at)]
+    dropped = list(holding.dropped())
     return HeldRecords(
         held=[items[at].id for at in held[:LISTED]],
         held_count=len(held),

@@ -10,6 +10,7 @@ from msgspec import Struct
 from blackboard.events.kinds import FORMAT, Mode, ProposedWrite
 from blackboard.events.policy import Policy
 from blackboard.projections.agent import AgentState
+from blackboard.projections.certificates import Certificates
 from blackboard.projections.ledger import Ledger
 from blackboard.records import Records
 
@@ -40,19 +41,6 @@ class OpenProposal(Struct, frozen=True, gc=False, array_like=True):
     proposer: str
     writes: list[ProposedWrite]
     reason: str
-
-
-class Certified(Struct, frozen=True, gc=False, array_like=True):
-    """What an issued certificate rests on; see the event."""
-
-    agent: str
-    tool: str
-    as_of: int
-    view: int
-    clock: int
-    language: int
-    digest: str
-    valid_until_seq: int | None
 
 
 class Board:
@@ -110,7 +98,7 @@ class Board:
         self.unsettled: AgentState | None = None
         self.records = Records()
         self.recorded = bytes(32)
-        self.certificates: dict[str, Certified] = {}
+        self.certificates = Certificates()
         self.unseen_since = 0
         self.remembered: dict[tuple[str, str], Any] = {}
 

@@ -14,7 +14,8 @@ from blackboard.events import kinds
 from blackboard.events.envelope import Event
 from blackboard.events.policy import SignalSetting
 from blackboard.projections.agent import AgentState, Checked, Raised, Refused
-from blackboard.projections.board import Board, Certified, Move, Notable, OpenProposal
+from blackboard.projections.board import Board, Move, Notable, OpenProposal
+from blackboard.projections.certificates import Basis
 from blackboard.projections.ledger import Entry
 from blackboard.projections.status import status_of_raw
 from blackboard.records import read_record
@@ -311,16 +312,8 @@ def _checked(agent: AgentState | None, seq: int, body: kinds.ActionChecked) -> N
 
 
 def _certified(board: Board, seq: int, body: kinds.CertificateIssued) -> None:
-    board.certificates[f"certificate:{seq}"] = Certified(
-        body.agent,
-        body.tool,
-        body.as_of,
-        body.view,
-        body.clock,
-        body.language,
-        body.digest,
-        body.valid_until_seq,
-    )
+    basis = Basis(body.agent, body.tool, seq, body.view, body.clock, body.language, body.valid_until_seq)
+    board.certificates.issue(seq, body.as_of, basis)
 
 
 def _turn_ended(board: Board, agent: AgentState | None) -> None:

@@ -7,6 +7,7 @@ one log encode alike.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Iterator
 from typing import Literal
@@ -20,15 +21,19 @@ from blackboard.errors import IntegrityFailure, Malformed
 from blackboard.events.kinds import Mode
 from blackboard.events.policy import Policy
 from blackboard.projections.agent import AgentState, Checked, Counts, Raised, Refused
-from blackboard.projections.board import MOVES_REMEMBERED, Board, Certified, Move, Notable, OpenProposal
+from blackboard.projections.board import MOVES_REMEMBERED, Board, Move, Notable, OpenProposal
 from blackboard.projections.breadth import Breadth
+from blackboard.projections.certificates import Basis, Certificates, SavedCertificates
 from blackboard.projections.evolve import settle
 from blackboard.projections.ledger import Entry, Ledger
 from blackboard.projections.standing import Demotion
 from blackboard.records import AnyRecord, Records, read_record, record_bytes
 
-FINGERPRINT = "projections/2"
-"""Raise it with every change of a fold or of the shapes below: older snapshots are then discarded."""
+FINGERPRINT = f"projections/3-{sys.byteorder}"
+"""Raise it with every change of a fold or of the shapes below: older snapshots are then discarded.
+
+Columns of numbers are saved as they lie in memory, so the order of bytes is part of it.
+"""
 
 _SLICE = 4096
 _RECORDS = 256
@@ -56,7 +61,7 @@ class _Agent(Struct, array_like=True):
     writes: list[tuple[str, int]]
     starts: list[str]
     marks: list[int]
-    delivered: list[tuple[int, int]]
+    delivered: bytes
     held_base: int
     survivors: list[int]
     view_version: int
@@ -81,17 +86,22 @@ class _Header(Struct, array_like=True):
     written: bytes
     recorded: bytes
     clocks: list[tuple[str, int]]
-    certificates: list[tuple[str, Certified]]
     unseen_since: int
     records: int
     agents: int
+    bases: int
 
 
 class Captured(Struct):
-    """A board at one moment, cheap to take: copies of maps, not of what they hold."""
+    """A board at one moment: copies of maps and of columns of numbers, not of what the maps hold.
+
+    Taking it is one copy of memory for each map and column; no record and no entry is looked at.
+    """
 
     header: _Header
     records: list[AnyRecord]
+    certificates: SavedCertificates
+    bases: list[Basis]
     agents: list[_Agent]
     entries: list[Entry]
 
@@ -102,6 +112,8 @@ def capture(board: Board) -> Captured:
     return Captured(
         _header(board),
         [*board.records.items],
+        board.certificates.saved(),
+        board.certificates.bases(),
         [_agent(agent) for agent in board.agents.values()],
         [*board.ledger.entries.values()],
     )
@@ -113,6 +125,9 @@ def encode(captured: Captured) -> Iterator[bytes]:
     yield _framed(encoder.encode(captured.header))
     for at in range(0, len(captured.records), _RECORDS):
         yield _framed(encoder.encode([*map(record_bytes, captured.records[at : at + _RECORDS])]))
+    yield _framed(encoder.encode(captured.certificates))
+    for at in range(0, len(captured.bases), _SLICE):
+        yield _framed(encoder.encode(captured.bases[at : at + _SLICE]))
     for agent in captured.agents:
         yield _framed(encoder.encode(agent))
     for at in range(0, len(captured.entries), _SLICE):
@@ -125,11 +140,14 @@ def decode(data: bytes) -> Board:
         frames = _frames(data)
         header = msgspec.msgpack.decode(next(frames), type=_Header)
         records = _records(frames, header)
+        certificates = _certificates(frames, header)
         agents = [msgspec.msgpack.decode(next(frames), type=_Agent) for _ in range(header.agents)]
         entries = _entries(frames)
-    except (msgspec.MsgspecError, Malformed, KeyError, StopIteration) as error:
+    except (msgspec.MsgspecError, Malformed, KeyError, ValueError, StopIteration) as error:
         raise IntegrityFailure("a snapshot does not decode; it is discarded and the log replayed") from error
-    return _board(header, records, agents, entries)
+    board = _board(header, records, agents, entries)
+    board.certificates = certificates
+    return board
 
 
 def _records(frames: Iterator[memoryview], header: _Header) -> Records:
@@ -141,6 +159,14 @@ def _records(frames: Iterator[memoryview], header: _Header) -> Records:
             records.add(read_record(canonical.parse_exact(text)))
     records.clocks = dict(header.clocks)
     return records
+
+
+def _certificates(frames: Iterator[memoryview], header: _Header) -> Certificates:
+    columns = msgspec.msgpack.decode(next(frames), type=SavedCertificates)
+    slices, bases = msgspec.msgpack.Decoder(list[Basis]), list[Basis]()
+    while len(bases) < header.bases:
+        bases += slices.decode(next(frames))
+    return Certificates.of(columns, bases)
 
 
 def _entries(frames: Iterator[memoryview]) -> dict[str, Entry]:
@@ -186,10 +212,10 @@ def _header(board: Board) -> _Header:
         board.ledger.written,
         board.recorded,
         sorted(board.records.clocks.items()),
-        list(board.certificates.items()),
         board.unseen_since,
         len(board.records),
         len(board.agents),
+        len(board.certificates.bases()),
     )
 
 
@@ -223,7 +249,7 @@ def _agent(agent: AgentState) -> _Agent:
         list(view.writes.items()),
         list(view.starts),
         list(view.marks),
-        list(agent.holding.deliveries()),
+        agent.holding.deliveries(),
         agent.holding.base,
         sorted(agent.holding.survivors),
         agent.view_version,
@@ -247,7 +273,7 @@ def _board(header: _Header, records: Records, agents: list[_Agent], entries: dic
     }
     board.closed = {proposal: (decision, seq) for proposal, decision, seq in header.closed}
     board.records, board.recorded = records, header.recorded
-    board.certificates, board.unseen_since = dict(header.certificates), header.unseen_since
+    board.unseen_since = header.unseen_since
     board.agents = {saved.id: _restore_agent(saved, records, entries) for saved in agents}
     board.demoted = {name: agent for name, agent in board.agents.items() if agent.demotion.stands}
     return board

@@ -1,7 +1,7 @@
 """The holding: which records one holder was delivered, and which of them it still has.
 
 A record is held iff it was delivered after the base of the compactions, or survived them by being kept.
-What a compaction costs follows what it keeps, not what was held.
+What a compaction costs follows what it keeps, and what is delivered after its base.
 """
 
 from __future__ import annotations
@@ -20,7 +20,17 @@ class Holding:
     many records are held, `chatter` how many of them are chatter, `chatter_delivered` how many ever were.
     """
 
-    __slots__ = ("_facts", "_latest", "_seen", "base", "chatter", "chatter_delivered", "count", "survivors")
+    __slots__ = (
+        "_bits",
+        "_facts",
+        "_latest",
+        "_seen",
+        "base",
+        "chatter",
+        "chatter_delivered",
+        "count",
+        "survivors",
+    )
 
     def __init__(self) -> None:
         self.base = 0
@@ -29,6 +39,7 @@ class Holding:
         self.chatter = 0
         self.chatter_delivered = 0
         self._seen = array("q")
+        self._bits = bytearray()
         self._latest = 0
         self._facts: dict[str, int] = {}
 
@@ -36,8 +47,10 @@ class Holding:
     def of(cls, records: Records, held: Iterable[int], delivered: Iterable[int] | None = None) -> Holding:
         """The holding of someone who was `delivered` these positions (None: all) and still has `held`."""
         holding = cls()
-        everything = range(len(records)) if delivered is None else delivered
-        holding.restore(records, ((at, 1) for at in everything), base=1, survivors=held)
+        seen = array("q", bytes(8 * len(records)))
+        for at in range(len(records)) if delivered is None else delivered:
+            seen[at] = 1
+        holding.restore(records, seen.tobytes(), base=1, survivors=held)
         return holding
 
     def delivered(self, position: int) -> int:
@@ -56,14 +69,23 @@ class Holding:
         """The positions held, in order."""
         return (at for at in range(len(self._seen)) if self.holds(at))
 
-    def deliveries(self) -> Iterator[tuple[int, int]]:
-        """Every delivery as (position, seq of the last one), in order of position."""
-        return ((at, seq) for at, seq in enumerate(self._seen) if seq)
+    def dropped(self) -> Iterator[int]:
+        """The positions that were delivered and are not held any more, in order."""
+        return (at for at, seq in enumerate(self._seen) if seq and not self.holds(at))
+
+    def deliveries(self) -> bytes:
+        """The seq of the last delivery of each position, 0 for none: 8 bytes each, in the machine's order."""
+        return self._seen.tobytes()
+
+    def bits(self) -> bytes:
+        """The positions held as a set of bits: bit p % 8 of byte p // 8; no zeros at the end."""
+        return bytes(self._bits).rstrip(b"\0")
 
     def deliver(self, position: int, seq: int, records: Records) -> None:
         """The record at `position` was served to, or added by, the holder at `seq`."""
         if position >= len(self._seen):
             self._seen.frombytes(bytes(8 * (position + 1 - len(self._seen))))
+            self._bits.extend(bytes(_room(self._seen) - len(self._bits)))
         chatter = isinstance(records.items[position], Chatter)
         self.chatter_delivered += chatter and not self._seen[position]
         if not self.holds(position):
@@ -78,15 +100,12 @@ class Holding:
         self.base = max(self.base, base)
         self._recount(records)
 
-    def restore(
-        self, records: Records, deliveries: Iterable[tuple[int, int]], *, base: int, survivors: Iterable[int]
-    ) -> None:
+    def restore(self, records: Records, deliveries: bytes, *, base: int, survivors: Iterable[int]) -> None:
         """Make this the holding with these `deliveries()`, `base` and `survivors`."""
-        self._seen = array("q", bytes(8 * len(records)))
-        for at, seq in deliveries:
-            self._seen[at] = seq
-            self.chatter_delivered += isinstance(records.items[at], Chatter)
-            self._latest = max(self._latest, seq)
+        self._seen = array("q", deliveries)
+        self._latest = max(self._seen, default=0)
+        given = zip(records.items, self._seen, strict=False)
+        self.chatter_delivered = sum(seq > 0 and isinstance(record, Chatter) for record, seq in given)
         self.base = base
         self.survivors = set(survivors)
         self._recount(records)
@@ -94,6 +113,7 @@ class Holding:
     def _recount(self, records: Records) -> None:
         self.count = self.chatter = 0
         self._facts = {}
+        self._bits = bytearray(_room(self._seen))
         # Where nothing was delivered after the base, only the survivors are left to look at.
         for at in list(self.held()) if self._latest > self.base else sorted(self.survivors):
             self._count(at, records)
@@ -101,7 +121,12 @@ class Holding:
     def _count(self, position: int, records: Records) -> None:
         record = records.items[position]
         self.count += 1
+        self._bits[position >> 3] |= 1 << (position & 7)
         if isinstance(record, Chatter):
             self.chatter += 1
         elif isinstance(record, Fact) and position >= self._facts.get(record.field, -1):
             self._facts[record.field] = position
+
+
+def _room(seen: array[int]) -> int:
+    return (len(seen) + 7) // 8

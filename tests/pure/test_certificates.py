@@ -13,10 +13,12 @@ from blackboard.events import kinds
 from blackboard.gate import certify
 from blackboard.gate.actions.certificate import LANGUAGE, certificate_digest, sign_certificate
 from blackboard.gate.actions.verifying import verify_certificate
-from blackboard.gate.certify import certificate_valid, ended
+from blackboard.gate.certify import certificate_valid, ended, held_digest
 from blackboard.messages import commands as ask
 from blackboard.messages.verdicts import CertificateReply, CertificateValidReply
-from blackboard.projections.board import Board, Certified
+from blackboard.projections.agent import AgentState
+from blackboard.projections.board import Board
+from blackboard.projections.certificates import Basis, Issued
 from tests.pure.conftest import Worlds
 from tests.pure.driver import Agent, World, raised
 from tests.pure.records import Record, amount_over, approval, chatter, fact, policy
@@ -160,6 +162,42 @@ def test_a_certificate_ends_where_a_record_expires(world: World) -> None:
     assert valid(world, issued).ended == ["a record that it rests on expired at seq 5"]
 
 
+def test_a_certificate_that_others_followed_is_told_from_one_that_never_was(world: World) -> None:
+    agent = thread(world)
+    first, same = agent.certifies("t"), agent.certifies("t")
+    elsewhere = agent.certifies("u")
+    assert [valid(world, one).valid for one in (first, same, elsewhere)] == [True] * 3
+    agent.reads("k")
+    assert valid(world, first).ended == [f"the view of 'a' changed, last in event {world.head}"]
+    later = agent.certifies("t")
+    for old, as_of in ((first, first.seq), (same, same.seq)):
+        assert as_of is not None
+        found = valid(world, old)
+        assert (found.agent, found.tool, found.as_of, found.valid) == ("a", "t", as_of - 1, False)
+        assert found.ended == [f"what it rests on had changed by {later.id}, for the same agent and tool"]
+    assert valid(world, later).valid
+    assert not valid(world, elsewhere).valid
+    with pytest.raises(UnknownCertificate):
+        certificate_valid(world.board, ask.CertificateValid(certificate=f"{later.id}0"), head=world.head)
+
+
+def test_what_is_held_is_digested_as_a_set(world: World) -> None:
+    agent, peer = world.agents("a", "b")
+    for name in ("r1", "r2", "r3"):
+        world.operator.adds(fact(name, "tier", name))
+    agent.reads_records("r1", "r3")
+    peer.reads_records("r3")
+    peer.reads_records("r1")
+    two, same = held_digest(world.state(agent)), held_digest(world.state(peer))
+    world.operator.adds(chatter("later"))
+    peer.reads_records("r2")
+    assert two == same == held_digest(world.state(agent)) != held_digest(world.state(peer))
+    peer.compacts(kept=["r1", "r3"])
+    assert held_digest(world.state(peer)) == two
+    agent.compacts()
+    assert held_digest(world.state(agent)) == held_digest(AgentState("new")) != two
+
+
 def test_a_certificate_of_another_language_has_ended(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     issued = thread(world).certifies("t")
     monkeypatch.setattr(certify, "LANGUAGE", 2)
@@ -206,7 +244,7 @@ def test_an_agent_that_holds_nothing_gets_a_certificate_too(world: World) -> Non
 
 
 def test_a_certificate_that_was_never_issued_is_unknown(world: World) -> None:
-    for name in ("certificate:1", "certificate:x", ""):
+    for name in ("certificate:1", "certificate:x", "certificate:²", "certificate:", "", "9" * 30):
         with pytest.raises(UnknownCertificate):
             certificate_valid(world.board, ask.CertificateValid(certificate=name), head=1)
 
@@ -226,8 +264,7 @@ def test_a_board_of_format_1_has_no_certificates(worlds: Worlds) -> None:
 
 def test_a_certificate_of_an_agent_that_no_event_concerns_is_judged_all_the_same() -> None:
     # Nothing writes such a log; an answer must not fall over it.
-    certified = Certified("a", "t", 1, 0, 0, LANGUAGE, "ab" * 32, None)
-    assert ended(Board(), certified) == []
+    assert ended(Board(), Issued(2, 1, None, Basis("a", "t", 2, 0, 0, LANGUAGE, None))) == []
 
 
 def test_a_certificate_that_closes_a_turn_raises_its_signals(world: World) -> None:

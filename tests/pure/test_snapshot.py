@@ -80,9 +80,28 @@ def test_large_boards_are_encoded_in_slices(world: World, monkeypatch: pytest.Mo
     monkeypatch.setattr(snapshot, "_RECORDS", 2)
     for number in range(3):
         agent.adds({"kind": "chatter", "text": str(number)})
+    for number in range(4):
+        agent.certifies(f"tool-{number}")
     slices = list(snapshot.encode(snapshot.capture(world.board)))
-    assert len(slices) == 1 + 2 + 1 + 4
+    assert len(slices) == 1 + 2 + (1 + 2) + 1 + 4
     assert frozen(snapshot.decode(b"".join(slices))) == b"".join(slices)
+
+
+def test_what_grows_with_history_is_captured_as_bytes_and_lies_beside_the_header(world: World) -> None:
+    agent = world.agent("a")
+    for number in range(40):
+        world.operator.adds({"id": f"f{number}", "kind": "fact", "field": "x", "value": number})
+    agent.reads_records()
+    agent.certifies("t")
+    once = snapshot.capture(world.board)
+    for _ in range(40):
+        agent.certifies("t")
+    captured = snapshot.capture(world.board)
+    assert [len(saved.delivered) for saved in captured.agents] == [8 * 40]
+    columns = (captured.certificates.seqs, captured.certificates.subjects, captured.certificates.as_of)
+    assert [len(column) for column in columns] == [8 * 41] * 3
+    assert (len(once.bases), len(captured.bases)) == (1, 1)
+    assert abs(len(next(snapshot.encode(captured))) - len(next(snapshot.encode(once)))) < 8
 
 
 def test_an_unopened_board_has_a_snapshot_too() -> None:
@@ -137,5 +156,6 @@ def test_a_snapshot_of_another_shape_has_another_fingerprint() -> None:
     executor.reads_records()
     executor.compacts(kept=["r-1", "p-1"])
     executor.checks("t", {"amount": 20})
+    executor.certifies("t")
     digest = canonical.digest(frozen(world.board)).hex()
     held("snapshot.txt", f"{snapshot.FINGERPRINT} {digest}\n")

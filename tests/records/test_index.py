@@ -243,3 +243,10 @@ def test_a_holding_equals_the_plain_sets_that_it_stands_for(steps: list[tuple[st
     assert list(again.held()) == list(holding.held())
     assert again.newest_fact("owner") == holding.newest_fact("owner")
     assert again.chatter_delivered == holding.chatter_delivered
+    assert list(again.dropped()) == list(holding.dropped())
+    assert again.bits() == holding.bits() == sum(1 << at for at in model).to_bytes(1, "little").rstrip(b"\0")
+    again.deliver(4, 99, records)
+    holding.deliver(4, 99, records)
+    again.compact(50, [0], records)
+    holding.compact(50, [0], records)
+    assert (list(again.held()), again.deliveries()) == (list(holding.held()), holding.deliveries())
