@@ -354,7 +354,7 @@ class SyncBoard(SyncSession):
     def certificate(
         self, tool: str, *, turn: int | None = None, idempotency_key: str | None = None
     ) -> CertificateReply:
-        """A signed certificate of what `check` would say of every call of `tool`, for use without a board.
+        """A signed certificate of the verdict on every call of `tool`, for use without a board.
 
         See `blackboard.verify_certificate`; `signing_key` is what it verifies with.
         """

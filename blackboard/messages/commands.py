@@ -189,7 +189,7 @@ class Check(Message, frozen=True):
 
 
 class IssueCertificate(Message, frozen=True):
-    """Certify for every call of `tool` what a check would say, until something that bears on it changes."""
+    """Certify the verdict on every call of `tool`, until something that bears on it changes."""
 
     tool: str
     turn: Count | None = None

@@ -272,7 +272,7 @@ OPERATIONS: tuple[Operation, ...] = (
         method="POST",
         path="/v1/boards/{board}/certificates",
         roles=AGENT,
-        summary="Certify for every call of a tool what a check would say; signed, checked offline.",
+        summary="Certify which calls of a tool nothing lost would bind; signed, checked offline.",
         example={"tool": "refunds.create"},
         appends=True,
     ),

@@ -74,9 +74,7 @@ def load_or_make(path: str | Path) -> Ed25519PrivateKey:
     try:
         if not place.exists():
             _make(place)
-            log.warning(
-                "made a new signing key, %s; what another key has signed verifies with that one", place
-            )
+            log.info("made a new signing key, %s; what another key has signed verifies with that one", place)
     except OSError as error:
         _refuse(place, f"cannot be made: {error.strerror}; name another place for it", error)
     return load(place)

@@ -140,6 +140,7 @@ def test_a_pipe_is_no_key_and_holds_nobody_up(tmp_path: Path) -> None:
 def test_a_new_key_is_told_because_it_verifies_nothing_that_was_signed_before(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO", logger="blackboard.service")
     load_or_make(tmp_path / "key")
     load_or_make(tmp_path / "key")
     assert [record.getMessage().partition(",")[0] for record in caplog.records] == ["made a new signing key"]

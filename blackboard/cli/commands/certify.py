@@ -33,7 +33,7 @@ _NO_PERMISSION = (
     acts=("agent",),
 )
 def certify(session: Session, *, file: str | None, verify: str | None, **given: Any) -> Any:
-    """Issue a certificate of what the gate says of every call of a tool; or, with --verify, check a call.
+    """Issue a certificate of the verdict on every call of a tool; or, with --verify, check a call.
 
     FILE is one of records (- is standard input); without it the certificate is that of a board, for what
     the agent holds there. With --verify nothing but the certificate is needed, and the exit code is 0 for

@@ -31,7 +31,7 @@ def keep(session: Session, *, file: str | None, of: str | None, kept: tuple[str,
     """Print the ids of the records that a compaction has to keep for these tools, one a line.
 
     It may keep exactly these; one that keeps others as well needs --repair, which prints the whole set. What
-    the agent never got, and ledger keys that rules read, are told on stderr: they are to be read afterwards.
+    the agent does not hold, and ledger keys that rules read, are told on stderr, to be read afterwards.
     FILE is one of records (- is standard input), and its `kept` what --repair starts from; without FILE it
     is the board.
     """
