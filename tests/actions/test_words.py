@@ -183,6 +183,7 @@ def test_to_be_given_or_not_has_its_phrase() -> None:
     assert told(compare("exists", True, FALSE)) == "safe unless x is given"
     assert told(compare("exists", False, TRUE)) == "safe unless x is missing"
     assert told(compare("exists", False, FALSE)) == "safe for every call"
+    assert told(compare("exists", True, TRUE)) == "no call is safe"
     assert told(Not(compare("exists", False, TRUE))) == "safe unless x is given"
     assert told(Not(compare("in", (), TRUE))) == "safe unless x is given"
 

@@ -1,13 +1,14 @@
 """Satisfiability by cells: is there a call of a tool for which a formula holds?
 
 The product of the cells of the fields that the formula reads, one field at a time: what a cell leaves of
-the formula is worked out at once, and a field that nothing depends on any more is not looked at. Exact up
-to `CAP`; beyond it the answer is `MAY`. Source: "Precheck" of the action gate's design.
+the formula is worked out at once, and a field that nothing depends on any more is not looked at. Exact as
+far as the work goes that may be done (see `work`); beyond it the answer is `MAY`.
+Source: "Precheck" of the action gate's design.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain, count, islice, product
 from typing import Any, Final
 
@@ -21,16 +22,15 @@ from blackboard.gate.actions.formula import (
     Part,
     Seen,
     comparisons,
+    constants,
     holds,
     stands,
 )
 from blackboard.gate.actions.residual import Compare
+from blackboard.gate.actions.work import CAP, CELL, DIGEST, Work
 from blackboard.records import atoms
 from blackboard.records.atoms import ABSENT, Test
 from blackboard.records.digest import action_digest
-
-CAP: Final = 50_000
-"""How much is tried for one formula: each cell costs as much as the formula has comparisons left."""
 
 KNOWABLE: Final = 256
 """A tool with at most so many calls of which a formula holds has them all looked at, where an approval of
@@ -58,28 +58,43 @@ def find_call(
     calls: Calls,
     formula: Formula,
     *,
-    never: frozenset[str] = frozenset(),
-    only: frozenset[str] | None = None,
+    never: Set[str] = frozenset(),
+    only: Set[str] | None = None,
     bare: bool = False,
+    work: Work | None = None,
 ) -> Params | May | None:
     """Return the params of a call of which the formula holds, None where there is no such call.
 
     The call's digest is not among `never`, and among `only` if that is given. `MAY`: not all was tried
     that could be, or the call is one of `only`, of which nobody can tell what it is. `bare`: calls with
-    fewer params are tried first.
+    fewer params are tried first. `work` is what may be done for it, no more than for one formula.
     """
     if formula is False or calls.none or (only is not None and not only):
         return None
     if only and calls.unlimited:
-        return MAY if find_call(calls, formula, bare=bare) is not None else None
-    if not only and not never and len(comparisons(formula)) > _LARGE and _holds(formula, calls.required):
+        return MAY if find_call(calls, formula, bare=bare, work=work) is not None else None
+    if not only and not never and _least(calls, formula, work):
         return {**calls.required}
-    search = Search(calls, formula, KNOWABLE if only else len(never) + 1, whole=bool(only), bare=bare)
+    work = Work(CAP, within=work)
+    variety = KNOWABLE if only else len(never) + 1
+    search = Search(calls, formula, variety, whole=bool(only), bare=bare, work=work)
     for params in search.found():
-        digest = action_digest(calls.tool.name, params) if only or never else ""
+        if not only and not never:
+            return params
+        if not work.spend(DIGEST):
+            return MAY
+        digest = action_digest(calls.tool.name, params)
         if digest not in never and (not only or digest in only):
             return params
     return MAY if search.cut else None
+
+
+def _least(calls: Calls, formula: Formula, work: Work | None) -> bool:
+    """Whether a large formula holds of the least call."""
+    size = len(comparisons(formula))
+    if size <= _LARGE or (work is not None and not work.spend(CELL * size)):
+        return False
+    return _holds(formula, calls.required)
 
 
 class Calls:
@@ -123,7 +138,14 @@ class Search:
     """
 
     def __init__(
-        self, calls: Calls, formula: Formula, variety: int = 1, *, whole: bool = False, bare: bool = False
+        self,
+        calls: Calls,
+        formula: Formula,
+        variety: int = 1,
+        *,
+        whole: bool = False,
+        bare: bool = False,
+        work: Work,
     ) -> None:
         self.cut = False
         self._calls = calls
@@ -131,7 +153,7 @@ class Search:
         self._variety = variety
         self._whole = whole
         self._bare = bare
-        self._left = CAP
+        self._work = work
         self._tests: dict[int, Test] = {}
 
     def found(self) -> Iterator[Params]:
@@ -165,9 +187,13 @@ class Search:
         name = _decisive(formula, compares).field
         read = {id(compare): compare for compare in compares if compare.field == name}
         told: set[tuple[Part, ...]] = set()
+        compared = sum(len(constants(compare)) for compare in read.values())
+        # Cells that no value of a domain lies in are made too, and left out.
+        if not self._work.spend(compared if self._calls.domain is None else 2 * CELL * (8 + compared)):
+            self.cut = True
+            return
         for cell in self._calls.cells(name, list(read.values()), bare=self._bare):
-            self._left -= len(compares)
-            if self._left < 0:
+            if not self._work.spend(CELL + len(compares)):
                 self.cut = True
                 return
             parts = self._parts(read, cell.members(1)[0])
@@ -192,6 +218,10 @@ class Search:
     def _varied(self, way: dict[str, Cell]) -> Iterator[Params]:
         """The calls of one way: its fields with members of their cells, the others with all they may be."""
         calls, most = self._calls, self._variety + 1
+        fields = len(way) + (0 if calls.domain is None else len(calls.domain.declared))
+        if not self._work.spend(CELL * most * (fields + 1)):
+            self.cut = True
+            return
         pools: dict[str, Sequence[Any]] = {name: cell.members(most) for name, cell in way.items()}
         for name in () if calls.domain is None else sorted(calls.domain.declared):
             if name not in pools:

@@ -29,6 +29,7 @@ from blackboard.gate.actions.judging import Unseen
 from blackboard.gate.actions.portable import MAX_DEPTH, portable
 from blackboard.gate.actions.precheck import possible
 from blackboard.gate.actions.residual import CONSTANTS, Residual, to_json
+from blackboard.gate.actions.work import Work
 from blackboard.records.kinds import Effect
 from blackboard.records.predicate import words
 from blackboard.records.truth import FALSE, UNKNOWN
@@ -159,16 +160,16 @@ def certificate(
 
 
 def _lines(compiled: Compiled, unseen: Unseen) -> Iterator[Line]:
-    calls = Calls(Tool(compiled.tool, None))
+    calls, work = Calls(Tool(compiled.tool, None)), Work()
     for row in compiled.rows:
-        if _can_bind(row, calls, unseen):
+        if _can_bind(row, calls, unseen, work):
             yield _line(compiled, row)
 
 
-def _can_bind(row: Row, calls: Calls, unseen: Unseen) -> bool:
+def _can_bind(row: Row, calls: Calls, unseen: Unseen, work: Work) -> bool:
     """Whether some call may be blocked because of the row; looked for only where there is little to try."""
     few = sum(1 for _ in row.rule.atoms) <= _FEW
-    return not row.alike and not (few and possible(row, calls, unseen) is None)
+    return not row.alike and not (few and possible(row, calls, unseen, work=work) is None)
 
 
 def dangers(line: Line, full: Residual, held: Residual | None) -> Formula:

@@ -8,16 +8,19 @@ Source: "Must-keep and repair" of the action gate's design.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from blackboard.gate.actions.calls import Calls, callable_tools
 from blackboard.gate.actions.domain import Tool
 from blackboard.gate.actions.exposure import Restriction, fields_of, least_facts
 from blackboard.gate.actions.sides import Side, full_side
+from blackboard.gate.actions.work import TOTAL, Work
 from blackboard.gate.actions.world import World
 from blackboard.records import Approval, Fact, PolicyRecord, Rule
 from blackboard.records.atoms import ABSENT
-from blackboard.records.predicate import atoms
+from blackboard.records.predicate import Predicate, atoms
+
+_ATOM: Final = 10  # what it costs to find an atom
 
 
 class Keep(NamedTuple):
@@ -25,7 +28,7 @@ class Keep(NamedTuple):
 
     `unread` are those among them that the holder does not hold now, and so cannot keep: they are to be
     read. `keys` are the ledger keys that rules among the records read, to be read again, since entries do
-    not survive a compaction. `smallest`: fewer facts would not do.
+    not survive a compaction. `smallest`: fewer facts would not do; else they may be more than are needed.
     """
 
     records: tuple[str, ...]
@@ -35,25 +38,29 @@ class Keep(NamedTuple):
     smallest: bool
 
 
-def must_keep(world: World, tools: Sequence[Tool]) -> Keep:
+def must_keep(world: World, tools: Sequence[Tool], *, total: int = TOTAL) -> Keep:
     """Return the least to keep: each record of it is needed, and keeping others too may undo it.
+
+    (Unless it is not `smallest`: then facts and rules are among it that there was not enough work to
+    look into: `total`, see `work`.)
 
     That is every record that nobody can evaluate (and that was delivered), one live copy of each
     restriction that some call could make dangerous, and a smallest set of newest facts with which no call
     does. A compactor that keeps more calls `repair`.
     """
-    return repair(world, (), tools)
+    return repair(world, (), tools, total=total)
 
 
-def repair(world: World, kept: Iterable[int], tools: Sequence[Tool]) -> Keep:
+def repair(world: World, kept: Iterable[int], tools: Sequence[Tool], *, total: int = TOTAL) -> Keep:
     """Return the positions `kept` with all that is needed beside them.
 
     Beside what must be kept in any case: the newest fact of each field of which some fact is kept, and of
     each that a kept permission reads; what superseded a kept rule or approval; the newest answer for an
     action where an older one is kept; every copy of a rule, where the copies kept are approved for an
-    action for which not all are.
+    action for which not all are. What may be done to keep little is limited by `total` (see `work`); beyond
+    it more is kept than is needed.
     """
-    closing = _Closing(world, kept)
+    closing = _Closing(world, kept, Work(total))
     return closing.close(_covered(world, tools))
 
 
@@ -69,9 +76,12 @@ def _covered(world: World, tools: Iterable[Tool]) -> dict[Rule, list[Calls]]:
 class _Closing:
     """A set of kept positions that grows until the precheck passes with it."""
 
-    def __init__(self, world: World, kept: Iterable[int]) -> None:
+    def __init__(self, world: World, kept: Iterable[int], work: Work) -> None:
         self.world = world
         self.records = world.records
+        self.work = work
+        self.read: set[str] = set()
+        self.all_read = False
         self.kept: set[int] = set()
         self.facts: dict[str, int] = {}
         self.full = full_side(world)
@@ -86,7 +96,7 @@ class _Closing:
             if not self.held.live_copies(found.rule):
                 self._keep([self._at_hand(found.copies)])
             # Only approvals of every copy count: those that are kept may be approved when others are not.
-            if self.held.approved_digests(self.held.live_copies(found.rule)) - found.approved:
+            if self._answers(found.copies) and self._approved_alone(found):
                 self._keep(found.copies)
         needed, smallest = self._facts_for(binding)
         self._keep(needed)
@@ -97,18 +107,31 @@ class _Closing:
         for rule, calls in covered.items():
             copies = self.full.live_copies(rule) if rule.restrictive else ()
             if copies:
-                found = Restriction(self.full, rule, copies, calls)
-                if found.binds():
+                answers = self._answers(copies)
+                found = Restriction(self.full, rule, copies, calls, answers=answers, work=self.work)
+                if found.binds(self.work):
                     yield found
+
+    def _answers(self, copies: Sequence[int]) -> int:
+        """For how many actions somebody has answered for the copies."""
+        first = self.records.items[copies[0]]
+        assert isinstance(first, PolicyRecord)
+        return len(self.records.approvals(first.id)) if first.effect == "require_approval" else 0
+
+    def _approved_alone(self, found: Restriction) -> bool:
+        """Whether what is held of the rule may be approved for an action for which not all of it is."""
+        if not found.known:
+            return True
+        return bool(self.held.approved_digests(self.held.live_copies(found.rule)) - found.approved)
 
     def _facts_for(self, binding: Sequence[Restriction]) -> tuple[list[int], bool]:
         """The newest facts to keep so that no kept restriction sees less than there is."""
         at_hand = self.world.holding.holds
-        read = {field for found in binding for field in found.fields}
+        read = {field for found in binding for field in found.fields} & self.records.facts.keys()
         missing = {field: at for field in read for at in self._fact(field) if at not in self.kept}
         # Of two that would do, one that is at hand, then the newer one.
         wanted = sorted(missing, key=lambda field: (not at_hand(missing[field]), -missing[field]))
-        chosen, smallest = least_facts(wanted, binding)
+        chosen, smallest = least_facts(wanted, binding, self.work)
         return [missing[field] for field in chosen], smallest
 
     def _at_hand(self, copies: Sequence[int]) -> int:
@@ -136,13 +159,29 @@ class _Closing:
             case PolicyRecord(effect=effect, predicate=predicate):
                 yield from self._superseder(at)
                 if effect == "allow" and self.full.live(at):
-                    for field in fields_of(predicate):
+                    for field in self._fields(predicate):
                         yield from self._fact(field)
             case Approval(policy=policy, action_digest=digest):
                 yield from self._superseder(at)
                 yield self.records.approvals(policy)[digest][-1]
             case _:
                 pass
+
+    def _fields(self, predicate: Predicate) -> set[str]:
+        """The fields that a permission may read, without those that were told before.
+
+        Where there is not enough work to go through it: all there are.
+        """
+        if self.all_read:
+            return set()
+        self.all_read = self.work.out
+        if self.all_read:
+            return self.records.facts.keys() - self.read
+        read = tuple(atoms(predicate))
+        self.work.spend(_ATOM * len(read))
+        found = {*fields_of(read)} - self.read
+        self.read |= found
+        return found
 
     def _superseder(self, at: int) -> Iterator[int]:
         superseder = self.records.superseder(at)
@@ -160,7 +199,7 @@ class _Closing:
         positions = tuple(sorted(self.kept))
         items, holds = self.records.items, self.world.holding.holds
         held = [rule for rule in covered if self.held.live_copies(rule)]
-        keys = {atom.field for rule in held for atom in atoms(rule.predicate) if atom.source == "ledger"}
+        keys = {atom.field for rule in held for atom in rule.atoms if atom.source == "ledger"}
         return Keep(
             records=tuple([items[at].id for at in positions]),
             positions=positions,

@@ -21,6 +21,7 @@ from blackboard.gate.actions.formula import Formula, at_least, danger
 from blackboard.gate.actions.inputs import inputs, short, words_of
 from blackboard.gate.actions.judging import Unseen
 from blackboard.gate.actions.residual import CONSTANTS
+from blackboard.gate.actions.work import BUILD, TOTAL, Work
 from blackboard.gate.actions.world import World
 from blackboard.records.digest import action_digest
 from blackboard.records.predicate import words
@@ -49,15 +50,21 @@ class Threat(NamedTuple):
 
 
 def precheck(
-    world: World, tools: Sequence[Tool], *, unseen: Unseen = "block", allow_unevaluable: bool = False
+    world: World,
+    tools: Sequence[Tool],
+    *,
+    unseen: Unseen = "block",
+    allow_unevaluable: bool = False,
+    total: int = TOTAL,
 ) -> Precheck:
     """Return whether some call of one of the tools would be blocked, with one reason for each record.
 
-    The options are those of `judge`.
+    The options are those of `judge`. `total` is the work that may be done (see `work`): what there is not
+    enough for, may bind.
     """
-    asked = [(calls, compile_tool(world, calls.tool.name)) for calls in callable_tools(tools)]
-    every = _threats(asked)
-    threats = every if unseen == "block" else _threats(asked, unseen)
+    asked = list(_compiled(world, tools))
+    every = _threats(asked, "block", Work(total))
+    threats = every if unseen == "block" else _threats(asked, unseen, Work(total))
     blocking = {threat.row.id for threat in threats}
     found = _because(threats)
     if asked and not allow_unevaluable:
@@ -73,23 +80,28 @@ def precheck(
     )
 
 
-def possible(row: Row, calls: Calls, unseen: Unseen = "block") -> Params | May | None:
+def possible(
+    row: Row, calls: Calls, unseen: Unseen = "block", *, work: Work | None = None
+) -> Params | May | None:
     """Return params for which the gate blocks because of this row, None where there are none.
 
-    `MAY`: there may be some. That is so beyond the cap of what is tried, and where the holder counts an
-    approval that does not count any more: it is for the one action that has its digest.
+    `MAY`: there may be some. That is so beyond what may be tried (`work`, and for one formula), and where
+    the holder counts an approval that does not count any more: it is for the one action that has its
+    digest.
     """
-    if row.alike:
+    if row.alike or (row.held is None and not row.restrictive):
         return None
+    if row.full is not row.held and work is not None and not work.spend(BUILD * len(row.rule.atoms)):
+        return MAY
     counting = None if unseen == "block" or row.dropped else row.dropped_for
     # What a kept rule reads in facts differs where the params leave it to the facts.
     bare = row.held is not None
-    found = find_call(calls, _danger(row), never=row.full_approved, only=counting, bare=bare)
+    found = find_call(calls, _danger(row), never=row.full_approved, only=counting, bare=bare, work=work)
     lost = row.held_approved - row.full_approved
     if lost and (found is None or found is MAY):
         # For those actions the holder takes the rule for FALSE.
         only = lost if counting is None else lost & counting
-        other = find_call(calls, at_least(row.full, UNKNOWN), only=only)
+        other = find_call(calls, at_least(row.full, UNKNOWN), only=only, work=work)
         found = found if other is None else other
     return found
 
@@ -105,13 +117,38 @@ def _danger(row: Row) -> Formula:
 # ---- over all tools
 
 
-def _threats(asked: Sequence[tuple[Calls, Compiled]], unseen: Unseen = "block") -> list[Threat]:
-    return [
-        Threat(compiled, row, found)
-        for calls, compiled in asked
-        for row in compiled.rows
-        if (found := possible(row, calls, unseen)) is not None
-    ]
+def _compiled(world: World, tools: Sequence[Tool]) -> Iterator[tuple[Calls, Compiled]]:
+    """The tools that can be called, each compiled; those with the same rules are compiled once."""
+    known: dict[tuple[int, ...], Compiled] = {}
+    for calls in callable_tools(tools):
+        name = calls.tool.name
+        rules = tuple(map(id, world.records.rules_for(name)))
+        if rules not in known:
+            known[rules] = compile_tool(world, name)
+        yield calls, known[rules]._replace(tool=name)
+
+
+def _threats(asked: Sequence[tuple[Calls, Compiled]], unseen: Unseen, work: Work) -> list[Threat]:
+    """The rows that may be dangerous, those of one rule in the order of the tools.
+
+    Small rules come first, so that large ones do not use up their work; and whatever is asked beside some
+    tools, they are come to in the same order and with no more work left.
+    """
+    rows = [(calls, compiled, row) for calls, compiled in asked for row in compiled.rows if not row.alike]
+    rows.sort(key=lambda one: (len(one[2].rule.atoms), one[2].rule.copies[0]))
+    found: list[Threat] = []
+    known: dict[int, Params | May | None] = {}  # of rules for tools that take every call: the same for all
+    for calls, compiled, row in rows:
+        rule = id(row.rule)
+        if calls.domain is not None or row.full_approved or row.held_approved:
+            call = possible(row, calls, unseen, work=work)
+        else:
+            if rule not in known:
+                known[rule] = possible(row, calls, unseen, work=work)
+            call = known[rule]
+        if call is not None:
+            found.append(Threat(compiled, row, call))
+    return found
 
 
 def _notes(world: World, compiled: Sequence[Compiled], *, blind: bool) -> Iterator[Note]:
