@@ -9,14 +9,13 @@ Source: "Predicates" of the action gate's design.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from decimal import Decimal
 from math import isfinite
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from blackboard.canonical.encoding import too_deep
 from blackboard.canonical.faults import Fault
-from blackboard.canonical.parsing import not_json, unicode_text
+from blackboard.canonical.hooks import DoubtError, read_quickly, read_thoroughly, reader, unicode_text
 from blackboard.errors import Malformed
 
 __all__ = [
@@ -52,14 +51,9 @@ def parse_exact(raw: bytes | str, *, depth: int = EXACT_DEPTH) -> Any:
     text = unicode_text(raw)
     try:
         return _quick(text, depth)
-    except _DoubtError:
+    except DoubtError:
         pass
-    try:
-        value: object = _THOROUGH.decode(text)
-    except RecursionError:
-        raise too_deep(depth).at() from None
-    except json.JSONDecodeError as fault:
-        raise not_json(text, fault) from None
+    value = read_thoroughly(_READER.thorough, text, depth)
     found = _first_fault(value, depth)
     if found is not None:
         raise found
@@ -130,19 +124,10 @@ def normal(value: object) -> str:
 # ---- the quick way: whatever might be a fault raises
 
 
-class _DoubtError(Exception):
-    """There may be a fault here; the thorough way decides."""
-
-
 def _quick(text: str, depth: int) -> object:
-    if "\\ud" in text or "\\uD" in text:  # the only way for a lone surrogate to be here
-        raise _DoubtError
-    try:
-        value: object = _QUICK.decode(text)
-    except (RecursionError, json.JSONDecodeError):
-        raise _DoubtError from None
+    value = read_quickly(_READER.quick, text)
     if _deeper(value, depth):
-        raise _DoubtError
+        raise DoubtError
     return value
 
 
@@ -162,39 +147,20 @@ def _deeper(value: object, depth: int) -> bool:
     return False
 
 
-def _quick_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise _DoubtError
-    return members
-
-
 def _quick_integer(literal: str) -> int:
     if len(literal) > NUMBER_DIGITS:
-        raise _DoubtError
+        raise DoubtError
     return int(literal)
 
 
 def _quick_number(literal: str) -> Decimal:
     found = _number(literal)
     if isinstance(found, Fault):
-        raise _DoubtError
+        raise DoubtError
     return found
 
 
-def _quick_constant(literal: str) -> NoReturn:
-    raise _DoubtError
-
-
 # ---- the thorough way: a fault stands in the place of the part that has it
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Fault:
-    members = dict(pairs)
-    if len(members) == len(pairs):
-        return members
-    twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-    return Fault("a key appears twice", limit="unique keys", value=twice)
 
 
 def _integer(literal: str) -> int | Fault:
@@ -215,10 +181,6 @@ def _number(literal: str) -> Decimal | Fault:
 def _too_long(literal: str) -> Fault:
     what = f"a number is written with more than {NUMBER_DIGITS} digits"
     return Fault(what, limit=NUMBER_DIGITS, value=literal)
-
-
-def _constant(literal: str) -> Fault:
-    return Fault(f"{literal} is not a JSON number", limit="finite numbers")
 
 
 def _first_fault(root: object, depth: int) -> Malformed | None:
@@ -253,12 +215,4 @@ def _lone(text: str) -> bool:
     return False
 
 
-_QUICK: Final = json.JSONDecoder(
-    object_pairs_hook=_quick_object,
-    parse_int=_quick_integer,
-    parse_float=_quick_number,
-    parse_constant=_quick_constant,
-)
-_THOROUGH: Final = json.JSONDecoder(
-    object_pairs_hook=_object, parse_int=_integer, parse_float=_number, parse_constant=_constant
-)
+_READER: Final = reader(quick=(_quick_integer, _quick_number), thorough=(_integer, _number))
