@@ -1,4 +1,7 @@
-"""The indexed gate says what the naive transcription of its specification says, on twenty thousand worlds."""
+"""The indexed gate says what the naive transcription of its specification says, notes included.
+
+`tests/pure/test_board_differential.py` holds the gate on a board to it, on twenty thousand worlds.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,11 @@ import pytest
 from tests.actions.gating import as_oracle, judged
 from tests.actions.worlds import random_world
 
-SEEDS = range(10)
+SEEDS = range(2)
 EACH = 2000
 
 
-@pytest.mark.parametrize(
-    "seed", [seed if seed < 2 else pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS]
-)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_indexed_gate_equals_the_oracle(seed: int) -> None:
     """Verdict, reasons with ids, second answer and notes, each world under two policies for the unseen."""
     rng = random.Random(f"differential {seed}")

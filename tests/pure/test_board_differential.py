@@ -135,16 +135,16 @@ def as_oracle(body: kinds.ActionChecked) -> oracle.Verdict:
 def test_the_gate_on_a_board_equals_the_oracle(seed: int) -> None:
     rng = random.Random(f"board differential {seed}")
     found: Counter[str] = Counter()
-    for _ in range(EACH):
+    for at in range(EACH):
         world = random_world(rng)
-        for unseen, blind in OPTIONS:
-            played = Played(world, unseen)
-            said = world.judge(
-                agent=f"agent:{played.agent}",
-                ledger_delivered=played.lost,
-                unseen=unseen,
-                allow_unevaluable=blind,
-            )
-            assert as_oracle(played.judge(allow_unevaluable=blind)) == said, world
-            found[said.verdict] += 1
+        unseen, blind = OPTIONS[at % len(OPTIONS)]
+        played = Played(world, unseen)
+        said = world.judge(
+            agent=f"agent:{played.agent}",
+            ledger_delivered=played.lost,
+            unseen=unseen,
+            allow_unevaluable=blind,
+        )
+        assert as_oracle(played.judge(allow_unevaluable=blind)) == said, world
+        found[said.verdict] += 1
     assert min(found["PASS"], found["BLOCK"]) > EACH / 10, "the worlds decide nothing"
