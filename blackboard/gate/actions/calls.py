@@ -262,8 +262,8 @@ def _decisive(formula: Formula, compares: Sequence[Compare]) -> Compare:
 def _given(formula: Formula, name: str, parts: Mapping[int, Part]) -> Formula:
     """What is left of the formula when the field stands so to its comparisons."""
     if isinstance(formula, Seen):
-        compare, part = formula
-        return formula if compare.field != name else parts[id(compare)] == part
+        compare = formula.compare
+        return formula if compare.field != name else parts[id(compare)] == formula.part
     assert isinstance(formula, (Both, Either))
     kind = type(formula)
     neutral = kind is Both

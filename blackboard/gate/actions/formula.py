@@ -9,7 +9,9 @@ a call can be taken as true, and the formula then errs towards danger.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Literal, NamedTuple, Protocol, assert_never
+from typing import Any, Final, Literal, Protocol, assert_never
+
+from msgspec import Struct
 
 from blackboard.gate.actions.residual import AllOf, AnyOf, Compare, Constant, Not, Residual
 from blackboard.records import atoms
@@ -25,26 +27,26 @@ PARTS: Final[tuple[Part, Part, Part]] = ("fails", "other", "passes")
 _TRUTHS: Final[dict[Part, Truth]] = {"fails": FALSE, "other": UNKNOWN, "passes": TRUE}
 
 
-class Seen(NamedTuple):
+class Seen(Struct, frozen=True, gc=False):
     """The parameter of `compare` stands in `part` to it."""
 
     compare: Compare
     part: Part
 
 
-class Told(NamedTuple):
+class Told(Struct, frozen=True, gc=False):
     """Something about the call that no parameter shows, in words."""
 
     text: str
 
 
-class Both(NamedTuple):
+class Both(Struct, frozen=True, gc=False):
     """Every part, of which there are two or more."""
 
     parts: tuple[Formula, ...]
 
 
-class Either(NamedTuple):
+class Either(Struct, frozen=True, gc=False):
     """At least one part, of which there are two or more."""
 
     parts: tuple[Formula, ...]

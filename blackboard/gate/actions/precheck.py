@@ -17,10 +17,10 @@ from blackboard.gate.actions import notes, reasons
 from blackboard.gate.actions.calls import MAY, Calls, May, Params, callable_tools, find_call
 from blackboard.gate.actions.compiling import Compiled, Row, compile_tool
 from blackboard.gate.actions.domain import Domain, Tool, read_tools
-from blackboard.gate.actions.formula import Formula, at_least, danger
+from blackboard.gate.actions.formula import Formula, at_least, danger, dangerous
 from blackboard.gate.actions.inputs import inputs, short, words_of
 from blackboard.gate.actions.judging import Unseen
-from blackboard.gate.actions.residual import CONSTANTS
+from blackboard.gate.actions.residual import CONSTANTS, Evaluator
 from blackboard.gate.actions.work import BUILD, TOTAL, Work
 from blackboard.gate.actions.world import World
 from blackboard.records.digest import action_digest
@@ -32,6 +32,9 @@ __all__ = ["MAY", "Domain", "Precheck", "Tool", "possible", "precheck", "read_to
 
 CODE: Final = "may-bind-some-action"
 
+Differing = tuple[Evaluator, Evaluator, Row]
+"""A row of `Compiled.differing`."""
+
 
 class Precheck(NamedTuple):
     """What is so of every call: the verdict, the sorted reasons with their witnesses, the sorted notes."""
@@ -42,11 +45,15 @@ class Precheck(NamedTuple):
 
 
 class Threat(NamedTuple):
-    """A row that is dangerous for some call of a tool: `call` are its params, or it may be so."""
+    """A row that is dangerous for some call of a tool: `call` are its params, or it may be so.
+
+    `says` is what it says of a call on the full set, and on what is held.
+    """
 
     compiled: Compiled
     row: Row
     call: Params | May
+    says: tuple[Evaluator, Evaluator]
 
 
 def precheck(
@@ -134,21 +141,36 @@ def _threats(asked: Sequence[tuple[Calls, Compiled]], unseen: Unseen, work: Work
     Small rules come first, so that large ones do not use up their work; and whatever is asked beside some
     tools, they are come to in the same order and with no more work left.
     """
-    rows = [(calls, compiled, row) for calls, compiled in asked for row in compiled.rows if not row.alike]
-    rows.sort(key=lambda one: (len(one[2].rule.atoms), one[2].rule.copies[0]))
+    rows = [(calls, compiled, differing) for calls, compiled in asked for differing in compiled.differing]
+    rows.sort(key=lambda one: (len(one[2][2].rule.atoms), one[2][2].rule.copies[0]))
     found: list[Threat] = []
     known: dict[int, Params | May | None] = {}  # of rules for tools that take every call: the same for all
-    for calls, compiled, row in rows:
+    for calls, compiled, differing in rows:
+        row = differing[2]
         rule = id(row.rule)
         if calls.domain is not None or row.full_approved or row.held_approved:
-            call = possible(row, calls, unseen, work=work)
+            call = _call(calls, differing, unseen, work)
         else:
             if rule not in known:
-                known[rule] = possible(row, calls, unseen, work=work)
+                known[rule] = _call(calls, differing, unseen, work)
             call = known[rule]
         if call is not None:
-            found.append(Threat(compiled, row, call))
+            found.append(Threat(compiled, row, call, differing[:2]))
     return found
+
+
+def _call(calls: Calls, differing: Differing, unseen: Unseen, work: Work) -> Params | May | None:
+    """What `possible` returns. The least call is tried first where it is held: there the facts decide."""
+    says, says_held, row = differing
+    if (
+        row.held is not None
+        and (unseen == "block" or row.dropped)
+        and dangerous(row, says(calls.required), says_held(calls.required))
+        and not row.full_approved
+        and not row.held_approved
+    ):
+        return {**calls.required}
+    return possible(row, calls, unseen, work=work)
 
 
 def _notes(world: World, compiled: Sequence[Compiled], *, blind: bool) -> Iterator[Note]:
@@ -182,14 +204,14 @@ def _because(threats: Sequence[Threat]) -> list[Reason]:
 
 def _reason(found: Sequence[Threat]) -> Reason:
     threat = next((threat for threat in found if threat.call is not MAY), found[0])
-    compiled, row, call = threat
+    compiled, row, call, (says, says_held) = threat
     items = compiled.world.records.items
     missing = _missing(row)
     subject = _subject(compiled, row, _tools(found))
     reason = Reason(
         code=CODE,
         id=row.id,
-        detail=f"{subject}; it may bind some call: {_doubt(row)}",
+        detail=f"{subject}; it may bind some call: {_doubt(row)}" if isinstance(call, May) else subject,
         effect=row.effect,
         predicate=words(row.rule.predicate),
         missing=[items[position].id for position in missing],
@@ -200,7 +222,8 @@ def _reason(found: Sequence[Threat]) -> Reason:
     if isinstance(call, May):
         return reason
     digest = _digest(threat)
-    full, held = row.truths(call, digest)
+    full = FALSE if digest in row.full_approved else says(call)
+    held = FALSE if digest in row.held_approved else says_held(call)
     read, witness = inputs(compiled.world, row, call), normal(call)
     told = f"{reasons.sides((row, full, held), digest)}; {words_of(read, compiled.world, call)}"
     return replace(
