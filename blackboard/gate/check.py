@@ -63,7 +63,7 @@ def verdict(board: Board, agent: AgentState, prepared: Prepared, fetched: Fetche
         basis=command.basis,
         allow_unevaluable=command.allow_unevaluable,
         reasons=judged.reasons,
-        notes=judged.notes,
+        notes=judged.notes(),
         records=_deciding(judged.reasons, judged.policy),
     )
     return replace(body, digest=canonical.digest(_TAG, canonical.encode(body)).hex())

@@ -7,10 +7,11 @@ What a compaction costs follows what it keeps, and what is delivered after its b
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 
 from blackboard.records.index import Records
-from blackboard.records.kinds import Chatter, Fact
+from blackboard.records.kinds import Chatter, Fact, Unevaluable
 
 
 class Holding:
@@ -18,6 +19,8 @@ class Holding:
 
     `base` is the seq up to which deliveries are gone unless they are among the `survivors`; `count` how
     many records are held, `chatter` how many of them are chatter, `chatter_delivered` how many ever were.
+    `unevaluable` are the positions held of records that cannot be evaluated, in order, and
+    `unevaluable_dropped` those that were delivered and are not held any more.
     """
 
     __slots__ = (
@@ -30,6 +33,8 @@ class Holding:
         "chatter_delivered",
         "count",
         "survivors",
+        "unevaluable",
+        "unevaluable_dropped",
     )
 
     def __init__(self) -> None:
@@ -38,6 +43,8 @@ class Holding:
         self.count = 0
         self.chatter = 0
         self.chatter_delivered = 0
+        self.unevaluable: list[int] = []
+        self.unevaluable_dropped: list[int] = []
         self._seen = array("q")
         self._bits = bytearray()
         self._latest = 0
@@ -90,6 +97,8 @@ class Holding:
         self.chatter_delivered += chatter and not self._seen[position]
         if not self.holds(position):
             self._count(position, records)
+            if self._seen[position] and isinstance(records.items[position], Unevaluable):
+                del self.unevaluable_dropped[bisect_left(self.unevaluable_dropped, position)]
         self._seen[position] = seq
         self._latest = max(self._latest, seq)
 
@@ -98,7 +107,12 @@ class Holding:
         keeping = {at for at in kept if self.holds(at)}
         self.survivors = {at for at in self.survivors if self._seen[at] > base} | keeping
         self.base = max(self.base, base)
+        before = self.unevaluable
         self._recount(records)
+        still = set(self.unevaluable)
+        self.unevaluable_dropped = sorted(
+            [*self.unevaluable_dropped, *(at for at in before if at not in still)]
+        )
 
     def restore(self, records: Records, deliveries: bytes, *, base: int, survivors: Iterable[int]) -> None:
         """Make this the holding with these `deliveries()`, `base` and `survivors`."""
@@ -109,10 +123,14 @@ class Holding:
         self.base = base
         self.survivors = set(survivors)
         self._recount(records)
+        self.unevaluable_dropped = [
+            at for at in records.unevaluable if self.delivered(at) and not self.holds(at)
+        ]
 
     def _recount(self, records: Records) -> None:
         self.count = self.chatter = 0
         self._facts = {}
+        self.unevaluable = []
         self._bits = bytearray(_room(self._seen))
         # Where nothing was delivered after the base, only the survivors are left to look at.
         for at in list(self.held()) if self._latest > self.base else sorted(self.survivors):
@@ -126,6 +144,8 @@ class Holding:
             self.chatter += 1
         elif isinstance(record, Fact) and position >= self._facts.get(record.field, -1):
             self._facts[record.field] = position
+        elif isinstance(record, Unevaluable):
+            insort(self.unevaluable, position)
 
 
 def _room(seen: array[int]) -> int:

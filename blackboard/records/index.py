@@ -1,4 +1,4 @@
-"""The index over records: what a verdict needs is found without looking at history.
+"""The index over records: what a verdict needs is found without going through the history.
 
 Records have positions 0, 1, ... in order of seq. Policies of equal content (scope, predicate, effect) are
 copies of one rule: rules are judged by content. Each scope pattern has a clock, the seq of the last thing
@@ -7,7 +7,7 @@ that can change a verdict about the tools that it covers.
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import assert_never
@@ -74,6 +74,7 @@ class Records:
 
     __slots__ = (
         "_approvals",
+        "_expiries",
         "_field_readers",
         "_key_readers",
         "_positions",
@@ -100,6 +101,7 @@ class Records:
         self._approvals: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(
             lambda: defaultdict(list)
         )
+        self._expiries: defaultdict[str, list[int]] = defaultdict(list)
         self._field_readers: defaultdict[str, set[str]] = defaultdict(set)
         self._key_readers: defaultdict[str, _Readers] = defaultdict(_Readers)
 
@@ -127,6 +129,12 @@ class Records:
     def approvals(self, policy: str) -> dict[str, list[int]]:
         """The approvals that name this policy: positions by action digest, oldest first."""
         return self._approvals.get(policy) or {}
+
+    def next_approval_expiry(self, policy: str, head: int) -> int | None:
+        """The seq above `head` at which the next approval of this policy expires."""
+        expiries = self._expiries.get(policy, ())
+        at = bisect_right(expiries, head)
+        return expiries[at] if at < len(expiries) else None
 
     def rules_for(self, tool: str) -> list[Rule]:
         """The rules whose scope covers the tool, each once, also those of which no copy lives."""
@@ -197,6 +205,8 @@ class Records:
                 self._add_policy(record, at)
             case Approval():
                 self._approvals[record.policy][record.action_digest].append(at)
+                if record.expires_seq is not None:
+                    insort(self._expiries[record.policy], record.expires_seq)
                 self._touch(self._scope_about(record.policy), record.seq)
             case Unevaluable():
                 self.unevaluable.append(at)

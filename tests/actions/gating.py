@@ -119,7 +119,7 @@ def codes(verdict: Verdict) -> list[tuple[str, str]]:
 
 def notes(verdict: Verdict) -> list[tuple[str, str]]:
     """Code and id of the notes about cells and unevaluable records."""
-    return [(note.code, note.id or "") for note in verdict.notes if note.code not in BESIDE]
+    return [(note.code, note.id or "") for note in verdict.notes() if note.code not in BESIDE]
 
 
 def as_oracle(verdict: Verdict) -> oracle.Verdict:

@@ -356,11 +356,17 @@ def judge(
             (reasons if dropped or unseen == "block" else notes).append(found)
         elif note := note_of(rule, case, full, held):
             notes.append((note, id_of(rule, case)))
+    groups: dict[str, list[str]] = {}
     for record in records:
         if not evaluable(record):
             where = (
                 "kept" if record["id"] in held_ids else "dropped" if record["id"] in delivered else "unseen"
             )
-            blocks = where == "dropped" and not allow_unevaluable
-            (reasons if blocks else notes).append((f"{where}-unevaluable-record", record["id"]))
+            groups.setdefault(where, []).append(record["id"])
+    for where, names in groups.items():
+        code = f"{where}-unevaluable-record"
+        if where == "dropped" and not allow_unevaluable:
+            reasons += [(code, name) for name in names]
+        else:  # one note a group, which names its record where there is one
+            notes.append((code, names[0] if len(names) == 1 else ""))
     return Verdict("BLOCK" if reasons else "PASS", sorted(reasons), second_answer(truths), sorted(notes))

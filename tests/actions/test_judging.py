@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from blackboard.gate.actions.action import Action
+from blackboard.gate.actions.approving import Answers
 from blackboard.gate.actions.compiling import compile_tool
 from blackboard.gate.actions.judging import dangerous, judge
 from blackboard.gate.actions.world import NO_LEDGER, World
 from blackboard.records import Holding, Records
+from blackboard.records.digest import action_digest
 from blackboard.records.truth import FALSE, TRUE, UNKNOWN, Truth
 from blackboard.records.verdict import Answer, Reason
 from tests.actions.gating import (
@@ -250,7 +252,7 @@ def test_what_was_never_delivered_is_unseen_and_blocks_unless_the_policy_only_no
     assert codes(unseen) == [("unseen-binding-constraint", "p")]
     noted = gate(records, [], delivered=[], options={"unseen": "note"})
     assert (noted.word, notes(noted)) == ("PASS", [("unseen-binding-constraint", "p")])
-    assert noted.notes[-1].detail == unseen.reasons[0].detail
+    assert noted.notes()[-1].detail == unseen.reasons[0].detail
     dropped = gate(records, [], options={"unseen": "note"})
     assert codes(dropped) == [("dropped-binding-constraint", "p")]
 
@@ -279,11 +281,11 @@ def test_to_allow_what_nobody_can_evaluate_is_a_loud_note() -> None:
     records = [{"id": "s", "seq": 1, "kind": "summary"}, policy("p", 2, ALWAYS)]
     verdict = gate(records, ["p"], options={"allow_unevaluable": True})
     assert verdict.word == "PASS"
-    (note,) = [note for note in verdict.notes if note.id == "s"]
+    (note,) = [note for note in verdict.notes() if note.id == "s"]
     assert note.code == "dropped-unevaluable-record"
     assert "you chose to fly blind" in note.detail
     assert "you chose to fly blind" not in str(
-        gate(records, ["p", "s"], options={"allow_unevaluable": True}).notes
+        gate(records, ["p", "s"], options={"allow_unevaluable": True}).notes()
     )
     assert gate(records, [], options={"allow_unevaluable": True}).word == "BLOCK"  # only that reason is gone
 
@@ -294,6 +296,29 @@ def test_to_allow_what_nobody_can_evaluate_is_a_loud_note() -> None:
 RULE = policy("p", 1, over(5), "require_approval")
 CALL = {"amount": 9}
 YES = approval("yes", 2, "p", CALL)
+
+
+def test_the_approvals_of_other_actions_are_not_gone_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [approval(f"a{at}", 10 + at, "p", {"amount": 100 + at}, expires_seq=500 + at) for at in range(40)]
+    revoked = approval("no", 60, "p", CALL, granted=False, supersedes="yes")
+    held = ["p", "yes", *(record["id"] for record in many)]
+    with monkeypatch.context() as patched:
+        patched.setattr(Answers, "named", pytest.fail)
+        rules = compiled([RULE, YES, *many, revoked], held, agent="ann")
+        assert rules.valid_until == 500
+        cases = [(CALL, "BLOCK", 1), ({"amount": 100}, "PASS", 1), ({"amount": 99}, "PASS", 2)]
+        for params, word, count in cases:
+            verdict = judge(rules, Action("t", params))
+            assert (verdict.word, len(verdict.notes())) == (word, count)
+        assert codes(judge(rules, Action("t", CALL))) == [("dropped-superseder-stale-permit", "p")]
+    (row,) = compiled([RULE, YES, *many, revoked], held, agent="ann").rows
+    assert (len(row.full_approved), len(row.held_approved)) == (40, 41)
+    assert row.dead_for == {action_digest("t", CALL)}
+    assert dict(row.missing_for)[action_digest("t", CALL)] == (42,)
+    assert len(row.missing_for) == 41
+    assert "elsewhere" not in row.missing_for
+    assert row.held_approved - row.full_approved == {action_digest("t", CALL)}
+    assert not row.alike
 
 
 def test_an_approval_makes_its_rule_false_for_its_action_alone() -> None:
@@ -370,13 +395,13 @@ def test_nobody_approves_their_own_action(approver: str, agent: str | None, coun
     records = [RULE, approval("yes", 2, "p", CALL, approver=approver)]
     verdict = gate(records, [], CALL, agent=agent)
     assert verdict.word == ("PASS" if counts else "BLOCK")
-    skipped = any(note.code == "approver-test-skipped" for note in verdict.notes)
+    skipped = any(note.code == "approver-test-skipped" for note in verdict.notes())
     assert skipped is (agent is None)
 
 
 def test_the_skipped_test_is_noted_only_where_an_approval_counts() -> None:
     for params in ({"amount": 1}, {"amount": 10}):
-        assert not any(note.code == "approver-test-skipped" for note in gate([RULE, YES], [], params).notes)
+        assert not any(note.code == "approver-test-skipped" for note in gate([RULE, YES], [], params).notes())
 
 
 def test_the_newest_answer_to_an_action_decides() -> None:
@@ -537,4 +562,4 @@ def test_to_compile_a_tool_looks_at_no_history() -> None:
 def test_no_records_pass_and_say_so() -> None:
     verdict = judge(compile_tool(World(Records(), Holding(), 0), "t"), Action("t", {}))
     assert (verdict.word, verdict.reasons, verdict.policy) == ("PASS", [], Answer(answer="default"))
-    assert [(note.code, note.detail) for note in verdict.notes] == [("dropped as chatter", "0")]
+    assert [(note.code, note.detail) for note in verdict.notes()] == [("dropped as chatter", "0")]

@@ -88,7 +88,7 @@ def test_summaries_fail_closed_and_retyped_as_chatter_they_are_believed() -> Non
     ]
     blind = judged(document, action, allow_unevaluable=True)
     assert headline(blind) == ("PASS", None)
-    assert [code for code, _ in blind.notes] == ["dropped-unevaluable-record"] * 8
+    assert blind.notes == [("dropped-unevaluable-record", "")]  # one note of all eight
     for record in document["records"]:
         record["kind"] = "chatter"
     assert judged(document, action) == Verdict("PASS", [], "default", [])

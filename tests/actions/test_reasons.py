@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 
 from blackboard.gate.actions.compiling import Compiled, compile_tool
+from blackboard.gate.actions.judging import Verdict
 from blackboard.gate.actions.rereading import Reread, reread
 from blackboard.gate.actions.sides import held_side, reread_side
-from blackboard.records.verdict import Held, Input, Reason
+from blackboard.records.verdict import Held, Input, Note, Reason
 from tests.actions import worlds
 from tests.actions.gating import (
     approval,
@@ -45,7 +46,7 @@ def reason(
 def note(records: list[Record], held: list[str], params: dict[str, Any] | None = None, **sides: Any) -> str:
     """The one note beside the count of chatter."""
     (only,) = [
-        note for note in gate(records, held, params, **sides).notes if note.code != "dropped as chatter"
+        note for note in gate(records, held, params, **sides).notes() if note.code != "dropped as chatter"
     ]
     return only.detail
 
@@ -309,7 +310,7 @@ def test_a_shadowed_fact_is_noted_with_what_it_says() -> None:
     gone = [*TIER[:2], retraction("f9", 9, "tier")]
     assert note(gone, ["f9", "p3"], {"tier": "x"}).endswith("'f9' (no value, seq 9)")
     pinned = [fact("f", 1, "tier", "a"), policy("p", 2, equals("b", source="fact"), "allow")]
-    assert [one.code for one in gate(pinned, ["f", "p"], {"tier": "x"}).notes] == ["dropped as chatter"]
+    assert [one.code for one in gate(pinned, ["f", "p"], {"tier": "x"}).notes()] == ["dropped as chatter"]
 
 
 def test_a_lost_permission_says_that_it_licenses_nothing() -> None:
@@ -364,9 +365,9 @@ def test_a_permission_that_the_agent_cannot_see_is_noted() -> None:
 def test_what_was_dropped_as_chatter_is_counted() -> None:
     records: list[Record] = [{"id": f"c{at}", "seq": at, "kind": "chatter"} for at in range(1, 8)]
     counts = [
-        gate(records, ["c1"]).notes,
-        gate(records, ["c1"], delivered=["c1", "c2", "c3"]).notes,
-        gate(records, [record["id"] for record in records]).notes,
+        gate(records, ["c1"]).notes(),
+        gate(records, ["c1"], delivered=["c1", "c2", "c3"]).notes(),
+        gate(records, [record["id"] for record in records]).notes(),
     ]
     assert [[(one.code, one.detail) for one in told] for told in counts] == [
         [("dropped as chatter", count)] for count in ("6", "2", "0")
@@ -387,8 +388,61 @@ def test_an_unevaluable_record_is_told_by_kind_and_version() -> None:
     )
 
 
+def summaries(count: int) -> list[Record]:
+    return [{"id": f"s{at:04}", "seq": at, "kind": "summary"} for at in range(1, count + 1)]
+
+
+def test_records_that_nobody_can_evaluate_and_that_block_nothing_are_counted_in_one_note() -> None:
+    records = summaries(3)
+    kept = one_note(gate(records, ["s0001", "s0003"], delivered=["s0001", "s0003"]), "kept")
+    assert kept.id is None
+    assert kept.detail == (
+        "2 records that nobody can evaluate are held: what they say is for the agent to weigh "
+        "('s0001', 's0003')"
+    )
+    many = summaries(30)
+    unseen = one_note(gate(many, [], delivered=[]), "unseen")
+    assert unseen.detail == (
+        "30 records that nobody can evaluate were never delivered: nobody can tell what they bind "
+        "(among them 's0026', 's0027', 's0028', 's0029', 's0030')"
+    )
+    blind = one_note(gate(many, [], options={"allow_unevaluable": True}), "dropped")
+    assert blind.detail.startswith(
+        "30 records that nobody can evaluate are not held any more, nobody can tell what they bind, AND "
+        "THEY DO NOT BLOCK [allow-unevaluable: you chose to fly blind] (among them 's0011', "
+    )
+    assert blind.detail.count("'s0") == 20
+
+
+def test_one_that_lies_far_back_is_counted_without_its_name() -> None:
+    records = summaries(1200)
+    seen = [record["id"] for record in records[1:]]
+    unseen = one_note(gate(records, seen, delivered=seen), "unseen")
+    assert (unseen.id, unseen.detail) == (
+        None,
+        "1 record that nobody can evaluate was never delivered: nobody can tell what it binds",
+    )
+
+
+def test_dropped_ones_are_reasons_each_up_to_a_limit_and_a_note_counts_the_rest() -> None:
+    records = summaries(1003)
+    verdict = gate(records, [])
+    assert [reason.id for reason in verdict.reasons] == [record["id"] for record in records[3:]]
+    assert one_note(verdict, "dropped").detail == (
+        "1003 records that nobody can evaluate are not held any more, and all of them block: the newest 1000 "
+        "are listed as reasons, the rest is not"
+    )
+    full = gate(records[:1000], [])
+    assert (len(full.reasons), [note.code for note in full.notes()]) == (1000, ["dropped as chatter"])
+
+
+def one_note(verdict: Verdict, word: str) -> Note:
+    (found,) = [note for note in verdict.notes() if note.code == f"{word}-unevaluable-record"]
+    return found
+
+
 def test_notes_are_sorted() -> None:
     records = [policy("z", 1, over(1)), policy("a", 2, over(2)), {"id": "s", "seq": 3, "kind": "summary"}]
-    told = [(one.code, one.id) for one in gate(records, ["z", "a", "s"], CALL).notes]
+    told = [(one.code, one.id) for one in gate(records, ["z", "a", "s"], CALL).notes()]
     assert told == sorted(told, key=lambda pair: (pair[0], pair[1] or ""))
     assert len(told) == 4

@@ -32,6 +32,10 @@ def chatter(identity: str, seq: int) -> dict[str, Any]:
     return {"id": identity, "seq": seq, "kind": "chatter"}
 
 
+def summary(identity: str, seq: int) -> dict[str, Any]:
+    return {"id": identity, "seq": seq, "kind": "summary"}
+
+
 def approval(identity: str, seq: int, of: str) -> dict[str, Any]:
     return {
         "id": identity,
@@ -86,6 +90,19 @@ def test_approvals_are_found_by_policy_and_digest() -> None:
     records = index(policy("p", 1), approval("a", 2, "p"), approval("b", 3, "p"), approval("c", 4, "q"))
     assert records.approvals("p") == {DIGEST: [1, 2]}
     assert records.approvals("unheard") == {}
+
+
+def test_the_next_expiry_of_approvals_is_found_whatever_their_order() -> None:
+    records = index(
+        policy("p", 1),
+        approval("a", 2, "p") | {"expires_seq": 30},
+        approval("b", 3, "p"),
+        approval("c", 4, "p") | {"expires_seq": 10},
+        approval("d", 5, "q") | {"expires_seq": 20},
+    )
+    expiries = [records.next_approval_expiry("p", head) for head in (5, 9, 10, 29, 30)]
+    assert expiries == [10, 10, 30, 30, None]
+    assert records.next_approval_expiry("unheard", 5) is None
 
 
 @pytest.mark.parametrize(
@@ -224,24 +241,28 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_a_holding_equals_the_plain_sets_that_it_stands_for(steps: list[tuple[str, Any]]) -> None:
-    records = index(fact("f", 1), fact("g", 2), policy("p", 3), chatter("c", 4), fact("h", 5, field="owner"))
-    holding, model = Holding(), dict[int, int]()
+    records = index(fact("f", 1), summary("g", 2), summary("p", 3), chatter("c", 4), summary("h", 5))
+    holding, model, ever = Holding(), dict[int, int](), set[int]()
     for seq, (what, how) in enumerate(steps, start=6):
         if what == "deliver":
             holding.deliver(how, seq, records)
             model[how] = seq
+            ever.add(how)
         else:
             base, kept = min(how[0], seq - 1), how[1]
             holding.compact(base, kept, records)
             model = {at: since for at, since in model.items() if since > base or at in kept}
         assert list(holding.held()) == sorted(model)
         assert (holding.count, holding.chatter) == (len(model), 3 in model)
-        tiers = [at for at in model if at in (0, 1)]
-        assert holding.newest_fact("tier") == (max(tiers) if tiers else None)
+        assert holding.newest_fact("tier") == (0 if 0 in model else None)
+        assert holding.unevaluable == sorted({1, 2, 4} & model.keys())
+        assert holding.unevaluable_dropped == sorted(({1, 2, 4} & ever) - model.keys())
     again = Holding()
     again.restore(records, holding.deliveries(), base=holding.base, survivors=holding.survivors)
     assert list(again.held()) == list(holding.held())
-    assert again.newest_fact("owner") == holding.newest_fact("owner")
+    assert again.newest_fact("tier") == holding.newest_fact("tier")
+    assert again.unevaluable == holding.unevaluable
+    assert again.unevaluable_dropped == holding.unevaluable_dropped
     assert again.chatter_delivered == holding.chatter_delivered
     assert list(again.dropped()) == list(holding.dropped())
     assert again.bits() == holding.bits() == sum(1 << at for at in model).to_bytes(1, "little").rstrip(b"\0")

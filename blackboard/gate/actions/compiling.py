@@ -1,16 +1,18 @@
 """One world and one tool, compiled: each rule as two residuals over params, and what reasons need.
 
-The cost follows the rules in scope, with their copies, atoms and approvals, never the history. The result
-speaks for the world that it was made from: until the head reaches `valid_until`, something is added that
-can matter to the tool (`Records.clock`), or the holding changes.
+The cost follows the rules in scope, with all their copies and atoms; not the rest of the history, nor the
+approvals, which are looked up for the action that is judged. The result speaks for the world that it was
+made from: until the head reaches `valid_until`, something is added that can matter to the tool
+(`Records.clock`), or the holding changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
 
+from blackboard.gate.actions.approving import Answers, Digests, MissingFor
 from blackboard.gate.actions.residual import (
     CONSTANTS,
     Constant,
@@ -22,6 +24,7 @@ from blackboard.gate.actions.residual import (
     truths,
 )
 from blackboard.gate.actions.sides import Side, full_side, held_side
+from blackboard.gate.actions.unevaluable import Groups, groups
 from blackboard.gate.actions.world import World
 from blackboard.records import Rule
 from blackboard.records.atoms import ABSENT
@@ -71,7 +74,8 @@ class Row(NamedTuple):
 
     `full` and `held` are what is left of the predicate on both sides; `held` None: no live copy is held.
     Both are one object where the sides agree. The digests are those of actions: `full_approved` and
-    `held_approved` are FALSE there, `dead_for` has a held approval that does not count any more.
+    `held_approved` are FALSE there, `dead_for` has a held approval that does not count any more; where some
+    approval was ever given or refused the rule is `answered`, and to go through the digests takes time.
 
     `stale` tells that a held value is not the newest one whatever the params, `stale_fields` those fields
     where it is so if the action does not give them. `missing` are positions that the rule rests on and the
@@ -86,16 +90,17 @@ class Row(NamedTuple):
     held: Residual | None
     full_copies: tuple[int, ...]
     held_copies: tuple[int, ...]
-    full_approved: frozenset[str] = frozenset()
-    held_approved: frozenset[str] = frozenset()
-    dead_for: frozenset[str] = frozenset()
+    answered: bool = False
+    full_approved: Set[str] = frozenset()
+    held_approved: Set[str] = frozenset()
+    dead_for: Set[str] = frozenset()
     stale: bool = False
     stale_fields: frozenset[str] = frozenset()
     missing: tuple[int, ...] = ()
     missing_for: Mapping[str, tuple[int, ...]] = MappingProxyType({})
     missing_keys: tuple[str, ...] = ()
     dropped: bool = False
-    dropped_for: frozenset[str] = frozenset()
+    dropped_for: Set[str] = frozenset()
 
     @property
     def restrictive(self) -> bool:
@@ -109,8 +114,13 @@ class Row(NamedTuple):
 
     @property
     def alike(self) -> bool:
-        """Whether both sides say the same of every call, by their construction."""
-        return self.full is self.held and self.full_approved == self.held_approved
+        """Whether both sides say the same of every call, by their construction. Goes through approvals."""
+        return self.full is self.held and (not self.answered or self.full_approved == self.held_approved)
+
+    @property
+    def plain(self) -> bool:
+        """Whether that is so, and no approval is about."""
+        return self.full is self.held and not self.answered
 
     def truths(self, params: Params, digest: str) -> tuple[Truth, Truth]:
         """What the rule comes to for one action, on the full set and on what is held."""
@@ -128,10 +138,9 @@ class Compiled(NamedTuple):
     """All that a verdict on any call of `tool` rests on.
 
     `fields` and `keys` are those that rules read from facts and from the ledger, `stored` the newest fact of
-    each field that a parameter would shadow. The unevaluable records stand by their positions. `approvals`
-    tells whether any approval counts on either side. `valid_until` is the next expiry, None for never.
-    `settled`, `alike` and `differing` are the rows as `judge` goes through them; those that are FALSE for
-    every call are left out.
+    each field that a parameter would shadow. `answered`: some rule is. `valid_until` is the next expiry, None
+    for never. `settled`, `alike` and `differing` are the rows as `judge` goes through them; those that are
+    FALSE for every call are left out.
     """
 
     world: World
@@ -142,13 +151,21 @@ class Compiled(NamedTuple):
     fields: tuple[str, ...]
     keys: tuple[str, ...]
     stored: tuple[tuple[str, int], ...]
-    approvals: bool
-    dropped_unevaluable: tuple[int, ...]
-    unseen_unevaluable: tuple[int, ...]
-    kept_unevaluable: tuple[int, ...]
+    answered: bool
+    unevaluable: Groups
     settled: tuple[Finding, ...]
     alike: tuple[tuple[Evaluator, Row], ...]
     differing: tuple[tuple[Evaluator, Evaluator, Row], ...]
+
+    @property
+    def approvals(self) -> bool:
+        """Whether any approval counts on either side. Goes through approvals."""
+        return self.answered and any(row.full_approved or row.held_approved for row in self.rows)
+
+    @property
+    def dropped_unevaluable(self) -> tuple[int, ...]:
+        """The positions of the records that nobody can evaluate and that were dropped, as far as listed."""
+        return self.unevaluable.dropped.positions
 
 
 def compile_tool(world: World, tool: str) -> Compiled:
@@ -159,7 +176,6 @@ def compile_tool(world: World, tool: str) -> Compiled:
     read = [atom for row in rows for atom in row.rule.atoms]
     fields = sorted({atom.field for atom in read if _reads_fact(atom)})
     shadowed = sorted({atom.field for atom in read if atom.source is None})
-    dropped, unseen, kept = _unevaluable(world)
     return Compiled(
         world=world,
         tool=tool,
@@ -171,13 +187,11 @@ def compile_tool(world: World, tool: str) -> Compiled:
         stored=tuple(
             [(name, at) for name in shadowed if (at := world.records.newest_fact(name)) is not None]
         ),
-        approvals=any(row.full_approved or row.held_approved for row in rows),
-        dropped_unevaluable=dropped,
-        unseen_unevaluable=unseen,
-        kept_unevaluable=kept,
+        answered=any(row.answered for row in rows),
+        unevaluable=groups(world),
         settled=tuple([finding for row in rows if (finding := _settled(row))]),
         alike=tuple(
-            [(evaluator(row.full), row) for row in rows if row.alike and not isinstance(row.full, Constant)]
+            [(evaluator(row.full), row) for row in rows if row.plain and not isinstance(row.full, Constant)]
         ),
         differing=tuple(
             [(evaluator(row.full), evaluator(row.held or _NEVER), row) for row in rows if _can_differ(row)]
@@ -190,13 +204,13 @@ _NEVER: Final = CONSTANTS[FALSE]
 
 def _settled(row: Row) -> Finding | None:
     """The finding about a rule that says the same of every call, on both sides, unless that is FALSE."""
-    if row.alike and isinstance(row.full, Constant) and row.full != _NEVER:
+    if row.plain and isinstance(row.full, Constant) and row.full != _NEVER:
         return row, row.full.truth, row.full.truth
     return None
 
 
 def _can_differ(row: Row) -> bool:
-    return not row.alike and (row.full != _NEVER or (row.held or _NEVER) != _NEVER)
+    return not row.plain and (row.full != _NEVER or (row.held or _NEVER) != _NEVER)
 
 
 class _Compiling:
@@ -227,14 +241,13 @@ class _Compiling:
             full_copies=self.full_copies,
             held_copies=self.held_copies,
         )
-        return row if self._agree() else row._replace(**self._approvals(), **self._missing(), **self._stale())
+        row = row._replace(**self._answers())
+        return row if self._agree() else row._replace(**self._missing(), **self._stale())
 
     def _agree(self) -> bool:
-        """Whether both sides have the same of all that the rule rests on, and no approval is about."""
-        return (
-            self.full_copies == self.held_copies
-            and not any(self.records.approvals(self.records.items[copy].id) for copy in self.full_copies)
-            and not any(self._reads_other(atom) for atom in self.atoms)
+        """Whether both sides have the same of all that the rule rests on, approvals apart."""
+        return self.full_copies == self.held_copies and not any(
+            self._reads_other(atom) for atom in self.atoms
         )
 
     def _residuals(self) -> tuple[Residual, Residual | None]:
@@ -267,38 +280,21 @@ class _Compiling:
 
     # ---- approvals
 
-    def _approvals(self) -> dict[str, Any]:
-        held_approved = self.held.approved_digests(self.held_copies)
-        dead_for = frozenset([digest for copy in self.held_copies for digest in self._dead(copy)])
-        missing = {
-            digest: self._missing_for(digest, held_approved) for digest in sorted(held_approved | dead_for)
-        }
+    def _answers(self) -> dict[str, Any]:
+        """What approvals do, where there are any."""
+        copies = {*self.full_copies, *self.held_copies}
+        approvals, items = self.records.approvals, self.records.items
+        if self.rule.effect != "require_approval" or not any(approvals(items[copy].id) for copy in copies):
+            return {}
+        found = Answers(self.world, (self.full, self.full_copies), (self.held, self.held_copies))
         return {
-            "full_approved": self.full.approved_digests(self.full_copies),
-            "held_approved": held_approved,
-            "dead_for": dead_for,
-            "missing_for": missing,
-            "dropped_for": frozenset([digest for digest, lost in missing.items() if self._delivered(lost)]),
+            "answered": True,
+            "full_approved": Digests(found.on_full, found.named),
+            "held_approved": Digests(found.on_held, found.named),
+            "dead_for": Digests(found.dead, found.named),
+            "missing_for": MissingFor(found),
+            "dropped_for": Digests(found.dropped, found.named),
         }
-
-    def _dead(self, copy: int) -> list[str]:
-        """The actions for which the holder counts an approval of the copy, in vain."""
-        named = self.records.approvals(self.records.items[copy].id)
-        return [
-            digest
-            for digest in named
-            if self.held.approved(copy, digest) and not self.full.approved(copy, digest)
-        ]
-
-    def _missing_for(self, digest: str, held_approved: frozenset[str]) -> tuple[int, ...]:
-        """What else is missing for one action: copies without approval, and what ended an approval."""
-        needed: list[int | None] = [*self.full_copies] if digest in held_approved else []
-        for copy in self.held_copies:
-            if self.held.approved(copy, digest) and not self.full.approved(copy, digest):
-                counted = self.held.newest_approval(copy, digest)
-                assert counted is not None
-                needed += [self.full.newest_approval(copy, digest), self.records.superseder(counted)]
-        return self._not_held(needed)
 
     # ---- what is missing
 
@@ -329,31 +325,17 @@ def _reads_fact(atom: Atom) -> bool:
     return atom.source is None or atom.source == "fact"
 
 
-def _unevaluable(world: World) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """The records that nobody can evaluate: dropped, never delivered, and held."""
-    dropped, unseen, kept = [], [], []
-    for position in world.records.unevaluable:
-        if world.holding.holds(position):
-            kept.append(position)
-        elif world.holding.delivered(position):
-            dropped.append(position)
-        else:
-            unseen.append(position)
-    return tuple(dropped), tuple(unseen), tuple(kept)
-
-
 def _next_expiry(
     world: World, full: Side, held: Side, rows: Iterable[Row], fields: Iterable[str]
 ) -> int | None:
     """The seq at which the next of the records that count here expires."""
     items = world.records.items
+    expiries: list[int | None] = []
     counting: list[int | None] = [side.newest_fact(field) for field in fields for side in (full, held)]
     for row in rows:
         copies = {*row.full_copies, *row.held_copies}
         counting += copies
         if row.effect == "require_approval":
-            for copy in copies:
-                for answers in world.records.approvals(items[copy].id).values():
-                    counting += answers
-    expiries = [expires_of(items[position]) for position in counting if position is not None]
+            expiries += [world.records.next_approval_expiry(items[copy].id, world.head) for copy in copies]
+    expiries += [expires_of(items[position]) for position in counting if position is not None]
     return min([seq for seq in expiries if seq is not None and seq > world.head], default=None)

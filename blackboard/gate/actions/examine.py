@@ -160,7 +160,7 @@ def _answer(world: World, compiled: dict[str, Compiled], action: Action, options
     code = _exit(found.word)
     if options.enforce and found.policy.answer not in PERMITTING:
         code = BLOCK_EXIT
-    return Section(found.word, code, reasons=found.reasons, notes=found.notes, policy=found.policy)
+    return Section(found.word, code, reasons=found.reasons, notes=found.notes(), policy=found.policy)
 
 
 def _exit(verdict: VerdictWord) -> int:

@@ -25,7 +25,7 @@ Unseen = Literal["block", "note"]
 class Verdict:
     """What the gate answers: `word`, the sorted `reasons` (the first is the headline), the answer `policy`.
 
-    `notes` are made when they are asked for: read them before the world changes.
+    `notes()` are put together when they are asked for, from the world as it is then.
     """
 
     __slots__ = ("_action", "_blind", "_calm", "_compiled", "_noted", "policy", "reasons", "word")
@@ -50,9 +50,8 @@ class Verdict:
         self._noted = noted
         self._blind = blind
 
-    @property
     def notes(self) -> list[Note]:
-        """What is worth knowing beside the reasons, sorted."""
+        """What is worth knowing beside the reasons, sorted. Ask before the world changes."""
         compiled, action = self._compiled, self._action
         cells = [notes.of_rule(compiled, finding, action) for finding in self._calm]
         told = [
@@ -87,15 +86,15 @@ def judge(
         for says, says_held, row in compiled.differing
         if (full := says(params)) | (held := says_held(params))
     ]
-    if compiled.approvals:
+    if compiled.answered:
         found, differing = _approved(action, found), _approved(action, differing)
     danger = [finding for finding in differing if dangerous(*finding)]
     policy = answer([(row, full) for row, full, _ in found + differing])
     if danger:
         differing = [finding for finding in differing if not dangerous(*finding)]
     blocking, noted = _reasons(compiled, action, danger, unseen) if danger else ([], [])
-    if compiled.dropped_unevaluable and not allow_unevaluable:
-        blocking += [reasons.unevaluable(compiled, position) for position in compiled.dropped_unevaluable]
+    if not allow_unevaluable:
+        blocking += compiled.unevaluable.reasons
     if moved:
         blocking += moved
     return Verdict(
@@ -111,7 +110,7 @@ def judge(
 
 def _approved(action: Action, found: list[Finding]) -> list[Finding]:
     """The findings with FALSE where the action is approved; those with nothing left are gone."""
-    if not any(row.full_approved or row.held_approved for row, _, _ in found):
+    if not any(row.answered for row, _, _ in found):
         return found
     digest = action.digest
     told: list[Finding] = [

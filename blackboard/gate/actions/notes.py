@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from blackboard.canonical import normal
+from blackboard.gate.actions import unevaluable
 from blackboard.gate.actions.action import Action
 from blackboard.gate.actions.compiling import Compiled, Finding, Row
 from blackboard.gate.actions.inputs import fact_held, inputs, short, words_of
-from blackboard.gate.actions.reasons import UNEVALUABLE, sides, superseded, what_it_is
+from blackboard.gate.actions.reasons import sides, superseded
 from blackboard.gate.actions.world import World
-from blackboard.records import Unevaluable
 from blackboard.records.predicate import words
 from blackboard.records.truth import FALSE, TRUE, UNKNOWN
 from blackboard.records.verdict import Note, Reason
@@ -55,7 +55,7 @@ def of_rule(compiled: Compiled, finding: Finding, action: Action) -> Note | None
         word = None
     if word is None:
         return None
-    digest = action.digest if row.full_approved or row.held_approved else ""
+    digest = action.digest if row.answered else ""
     read = words_of(inputs(compiled.world, row, action.params), compiled.world, action.params)
     return Note(code=word, id=row.id, detail=f"{_cell(compiled, word, finding, digest)}; {read}")
 
@@ -84,22 +84,7 @@ def of_unseen(reason: Reason) -> Note:
 
 def of_unevaluable(compiled: Compiled, *, blind: bool) -> Iterator[Note]:
     """Records that nobody can evaluate and that block nothing: held, never delivered, or let pass."""
-    groups = (
-        ("kept", compiled.kept_unevaluable, "is held: what it says is for the agent to weigh"),
-        ("unseen", compiled.unseen_unevaluable, "was never delivered: nobody can tell what it binds"),
-        ("dropped", compiled.dropped_unevaluable if blind else (), _BLIND),
-    )
-    for word, positions, told in groups:
-        for position in positions:
-            record = compiled.world.records.items[position]
-            assert isinstance(record, Unevaluable)
-            yield Note(code=f"{word}-{UNEVALUABLE}", id=record.id, detail=f"{what_it_is(record)} {told}")
-
-
-_BLIND: Final = (
-    "is not held any more, nobody can tell what it binds, AND IT DOES NOT BLOCK "
-    "[allow-unevaluable: you chose to fly blind]"
-)
+    return unevaluable.notes(compiled.world, compiled.unevaluable, blind=blind)
 
 
 def of_compiled(compiled: Compiled, action: Action) -> Iterator[Note]:
@@ -112,7 +97,7 @@ def of_compiled(compiled: Compiled, action: Action) -> Iterator[Note]:
             given = short(normal(action.params[field]))
             instead = f"in place of the stored '{fact.id}' ({stored}, seq {fact.seq})"
             yield Note(code=SHADOW, id=fact.id, detail=f"{field} = {given} of the call is read {instead}")
-    if world.actor is None and compiled.approvals and _approved(compiled.rows, action.digest):
+    if world.actor is None and compiled.answered and _approved(compiled.rows, action.digest):
         yield Note(
             code=APPROVER,
             detail="who acts is not said (`agent`): it may have approved its own action",

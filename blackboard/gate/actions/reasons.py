@@ -14,12 +14,11 @@ from blackboard.gate.actions.compiling import Compiled, Finding, Row, RowLike
 from blackboard.gate.actions.inputs import inputs, words_of
 from blackboard.gate.actions.rereading import reread
 from blackboard.gate.actions.sides import full_side, held_side
-from blackboard.records import Approval, Unevaluable
+from blackboard.gate.actions.unevaluable import reason_of
+from blackboard.records import Approval
 from blackboard.records.predicate import words
 from blackboard.records.truth import NAMES, UNKNOWN
 from blackboard.records.verdict import Reason
-
-UNEVALUABLE = "unevaluable-record"
 
 
 def code(row: RowLike, params: Mapping[str, Any], digest: str) -> str:
@@ -130,17 +129,4 @@ def _dead_approval(compiled: Compiled, row: Row, digest: str) -> str:
 
 def unevaluable(compiled: Compiled, position: int) -> Reason:
     """Return the reason that a record which nobody can evaluate was dropped."""
-    record = compiled.world.records.items[position]
-    assert isinstance(record, Unevaluable)
-    return Reason(
-        code=f"dropped-{UNEVALUABLE}",
-        id=record.id,
-        detail=f"{what_it_is(record)} is not held any more: nobody can tell what it binds",
-        missing=[record.id],
-        reread=[record.id],
-    )
-
-
-def what_it_is(record: Unevaluable) -> str:
-    """The record for a reader: this release does not know its kind, or that version of it."""
-    return f"'{record.id}' (kind {record.kind}, version {record.version}, seq {record.seq})"
+    return reason_of(compiled.world, position)

@@ -30,6 +30,7 @@ from blackboard.gate.actions.portable import MAX_DEPTH, exact, received
 from blackboard.gate.actions.residual import CONSTANTS, Evaluator, Residual, evaluator, from_json
 from blackboard.gate.actions.screen import Screen
 from blackboard.gate.actions.simplify import simplified
+from blackboard.gate.actions.unevaluable import UNEVALUABLE
 from blackboard.gate.actions.words import sentence
 from blackboard.records.faults import fault
 from blackboard.records.truth import FALSE, NAMES, Truth
@@ -171,7 +172,7 @@ def _reason(line: Line, code: str, full: Truth, held: Truth, digest: str) -> Rea
 
 def _unevaluable(identity: str) -> Reason:
     return Reason(
-        code=f"dropped-{reasons.UNEVALUABLE}",
+        code=f"dropped-{UNEVALUABLE}",
         id=identity,
         detail=f"'{identity}' is not held any more: nobody can tell what it binds",
         missing=[identity],
