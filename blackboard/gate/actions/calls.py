@@ -170,9 +170,8 @@ class Search:
 
     def _ways(self, formula: Formula, chosen: dict[str, Cell]) -> Iterator[dict[str, Cell]]:
         """Which cells of which fields make the formula hold, whatever the other fields are."""
-        if isinstance(formula, bool):
-            if formula:
-                yield chosen
+        if formula is True:
+            yield chosen
             return
         if (
             self._variety == 1
@@ -203,7 +202,9 @@ class Search:
                 if told_of in told:
                     continue
                 told.add(told_of)
-            yield from self._ways(_given(formula, name, parts), chosen | {name: cell})
+            left = _given(formula, name, parts)
+            if left is not False:
+                yield from self._ways(left, chosen | {name: cell})
 
     def _parts(self, read: Mapping[int, Compare], value: Any) -> dict[int, Part]:
         """Where the value stands to each of the comparisons, by their identity."""
