@@ -2,7 +2,9 @@
 
 Every rule reads a parameter, some a fact too, so that none can be decided before the action is known. One
 rule in ten was lost in the compaction, and of one fact an older value is held: the gate has to evaluate
-those on both sides. Nothing here is random.
+those on both sides. A tenth of the history are approvals of one rule, each for another action, and a tenth
+are records that nobody can evaluate, all of them held: no verdict may go through either. Nothing here is
+random.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ FACTS: dict[str, Any] = {"open_cases": 7, "tier": "silver", "hold": False}
 """The facts that rules read, with their newest values."""
 OLD_CASES = 4
 """The value of `open_cases` that the agent still holds."""
+SUMMARY = "summary"
+"""A kind that nobody can evaluate."""
 ACTIONS = 64
 RECENT = 50
 """How many of the last records a compaction keeps, whatever they are."""
@@ -103,9 +107,13 @@ def _call(amount: int, region: int) -> Action:
 def history(count: int, rule_count: int) -> list[dict[str, Any]]:
     """So many records: the rules lie all over them, the newest facts and two approvals at the end.
 
-    Between them are other tools' rules, older and other facts, and chatter, of which there is most.
+    Between them are other tools' rules, older and other facts, approvals of one rule that is held, records
+    that nobody can evaluate, and chatter, of which there is most.
     """
     given = rules(rule_count)
+    asked = next(
+        rule.id for index, rule in enumerate(given) if rule.effect == "require_approval" and not lost(index)
+    )
     end = list(_end(given))
     gap = (count - len(end)) // rule_count
     found: list[dict[str, Any]] = []
@@ -113,11 +121,11 @@ def history(count: int, rule_count: int) -> list[dict[str, Any]]:
         if at % gap == 0 and at // gap < rule_count:
             found.append(_policy(given[at // gap].id, TOOL, *given[at // gap][1:]))
         else:
-            found.append({"id": f"record-{at:06d}"} | _between(at))
+            found.append({"id": f"record-{at:06d}"} | _between(at, asked))
     return [record | {"seq": at} for at, record in enumerate([*found, *end], 1)]
 
 
-def _between(at: int) -> dict[str, Any]:
+def _between(at: int, asked: str) -> dict[str, Any]:
     if at % 10 == 1:
         field = tuple(FACTS)[at // 10 % 3]
         return {"kind": "fact", "field": field, "value": OLD_CASES if field == "open_cases" else "none"}
@@ -125,6 +133,10 @@ def _between(at: int) -> dict[str, Any]:
         return {"kind": "fact", "field": f"metric-{at // 10 % 400}", "value": at}
     if at % 10 == 3:
         return _policy(f"record-{at:06d}", f"tool-{at // 10 % 500}.run", _atom("amount", "gt", at), "deny")
+    if at % 10 == 4:
+        return _approval(asked, f"{at:064x}")
+    if at % 10 == 5:
+        return {"kind": SUMMARY, "text": NOTES[at % 3]}
     return {"kind": "chatter", "text": NOTES[at % 3]}
 
 
@@ -136,30 +148,31 @@ def _fact(identity: str, field: str, value: Any) -> dict[str, Any]:
     return {"id": identity, "kind": "fact", "field": field, "value": value}
 
 
+def _approval(policy: str, digest: str) -> dict[str, Any]:
+    who = {"granted": True, "approver": "operator"}
+    return {"kind": "approval", "policy": policy, "action_digest": digest} | who
+
+
 def _end(given: list[Rule]) -> Iterator[dict[str, Any]]:
     for name, value in FACTS.items():
         yield _fact(f"newest-{name}", name, value)
     asks = next(rule.id for rule in given if rule.effect == "require_approval")
     for turn in range(2):
-        yield {
-            "id": f"approval-{turn}",
-            "kind": "approval",
-            "policy": asks,
-            "action_digest": action_digest(TOOL, _call(7000 + turn, 1).params),
-            "granted": True,
-            "approver": "operator",
-        }
+        digest = action_digest(TOOL, _call(7000 + turn, 1).params)
+        yield {"id": f"approval-{turn}"} | _approval(asks, digest)
 
 
 def kept(records: list[dict[str, Any]], rule_count: int) -> list[str]:
     """The ids that the compaction kept: the rules but for the lost ones, and the last records, but for one.
 
+    It kept what nobody can evaluate, and the approvals of the held rule.
     Of `open_cases` it kept an old value instead of the newest.
     """
     held = [rule.id for index, rule in enumerate(rules(rule_count)) if not lost(index)]
     old = next(record["id"] for record in records if record.get("field") == "open_cases")
+    answers = [record["id"] for record in records if record["kind"] in (SUMMARY, "approval")]
     recent = [record["id"] for record in records[-RECENT:] if record["id"] != "newest-open_cases"]
-    return list(dict.fromkeys([*held, old, *(one for one in recent if not _is_rule(one))]))
+    return list(dict.fromkeys([*held, old, *answers, *(one for one in recent if not _is_rule(one))]))
 
 
 def _is_rule(identity: str) -> bool:

@@ -63,9 +63,6 @@ class Certificates:
         self._newest: list[Basis] = []
         self._subject_of: dict[tuple[str, str], int] = {}
 
-    def __len__(self) -> int:
-        return len(self._seqs)
-
     def issue(self, seq: int, as_of: int, basis: Basis) -> None:
         """One was issued in event `seq`, the newest of all; `basis.first` is that seq."""
         subject = self._subject_of.get((basis.agent, basis.tool))

@@ -64,6 +64,18 @@ def test_the_compaction_keeps_an_old_value_and_loses_one_rule_in_ten() -> None:
     assert found.holding.count == len(kept(history(1000, 100), 100))
 
 
+def test_approvals_of_one_rule_and_what_nobody_can_evaluate_grow_with_the_history() -> None:
+    found = [world(count, 10) for count in (300, 3000)]
+    many = [
+        max(len(one.records.approvals(rule.id)) for index, rule in enumerate(rules(10)) if not lost(index))
+        for one in found
+    ]
+    assert many[1] > 9 * many[0] > 200
+    kept_ones = [len(one.holding.unevaluable) for one in found]
+    assert kept_ones == [len(one.records.unevaluable) for one in found]
+    assert kept_ones[1] > 9 * kept_ones[0] > 200
+
+
 @pytest.mark.parametrize("rule_count", [10, 100])
 def test_what_is_called_passing_passes_and_what_is_called_blocked_is(rule_count: int) -> None:
     compiled = compile_tool(world(300, rule_count), TOOL)

@@ -30,15 +30,17 @@ class Group(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """What became of the records that nobody can evaluate; `reasons` are about those `dropped`, by id."""
+    """What became of the records that nobody can evaluate.
+
+    `reasons` are about those that were `dropped`, by id, `notes` about the others.
+    """
 
     dropped: Group
-    unseen: Group
-    kept: Group
     reasons: tuple[Reason, ...]
+    notes: tuple[Note, ...]
 
 
-_NONE: Final = Groups(Group(0, ()), Group(0, ()), Group(0, ()), ())
+_NONE: Final = Groups(Group(0, ()), (), ())
 
 
 def groups(world: World) -> Groups:
@@ -46,16 +48,15 @@ def groups(world: World) -> Groups:
     every, holding = world.records.unevaluable, world.holding
     if not every:
         return _NONE
-    kept, lost = holding.unevaluable, holding.unevaluable_dropped
-    unseen = len(every) - len(kept) - len(lost)
-    newest = tuple(lost[-LISTED:])
-    told = [reason_of(world, position) for position in newest]
-    return Groups(
-        Group(len(lost), newest),
-        Group(unseen, _unseen(world) if unseen else ()),
-        Group(len(kept), tuple(kept[-_NAMED:])),
-        tuple(sorted(told, key=lambda reason: reason.id)),
-    )
+    held, lost = holding.unevaluable, holding.unevaluable_dropped
+    dropped = Group(len(lost), tuple(lost[-LISTED:]))
+    total = len(every) - len(held) - len(lost)
+    told = [reason_of(world, position) for position in dropped.positions]
+    noted = [
+        *_note(world, "kept", Group(len(held), tuple(held[-_NAMED:])), _KEPT),
+        *_note(world, "unseen", Group(total, _unseen(world) if total else ()), _UNSEEN),
+    ]
+    return Groups(dropped, tuple(sorted(told, key=lambda reason: reason.id)), tuple(noted))
 
 
 def _unseen(world: World) -> tuple[int, ...]:
@@ -106,13 +107,11 @@ _DROPPED: Final = (
 
 def notes(world: World, found: Groups, *, blind: bool) -> Iterator[Note]:
     """One note for each group that blocks nothing; `blind`: those dropped were let pass."""
-    yield from _note(world, "kept", found.kept, _KEPT)
-    yield from _note(world, "unseen", found.unseen, _UNSEEN)
+    yield from found.notes
     dropped = found.dropped
     if blind:
-        yield from _note(
-            world, "dropped", dropped._replace(positions=dropped.positions[-_NAMED_BLIND:]), _DROPPED
-        )
+        named = dropped._replace(positions=dropped.positions[-_NAMED_BLIND:])
+        yield from _note(world, "dropped", named, _DROPPED)
     elif dropped.total > len(dropped.positions):
         yield Note(
             code=f"dropped-{UNEVALUABLE}",
