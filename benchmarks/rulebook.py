@@ -2,9 +2,8 @@
 
 Every rule reads a parameter, some a fact too, so that none can be decided before the action is known. One
 rule in ten was lost in the compaction, and of one fact an older value is held: the gate has to evaluate
-those on both sides. A tenth of the history are approvals of one rule, each for another action, and a tenth
-are records that nobody can evaluate, all of them held: no verdict may go through either. Nothing here is
-random.
+those on both sides. One record in a hundred approves one rule, each for another action, and one in a hundred
+nobody can evaluate, all of them held: no verdict may go through either. Nothing here is random.
 """
 
 from __future__ import annotations
@@ -133,9 +132,9 @@ def _between(at: int, asked: str) -> dict[str, Any]:
         return {"kind": "fact", "field": f"metric-{at // 10 % 400}", "value": at}
     if at % 10 == 3:
         return _policy(f"record-{at:06d}", f"tool-{at // 10 % 500}.run", _atom("amount", "gt", at), "deny")
-    if at % 10 == 4:
+    if at % 100 == 4:
         return _approval(asked, f"{at:064x}")
-    if at % 10 == 5:
+    if at % 100 == 5:
         return {"kind": SUMMARY, "text": NOTES[at % 3]}
     return {"kind": "chatter", "text": NOTES[at % 3]}
 
