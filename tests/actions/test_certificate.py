@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -231,6 +231,13 @@ FOREIGN = (
 )
 def test_what_is_no_public_key_is_an_error(form: Any) -> None:
     assert verdict(DOCUMENT, key=form) == ("ERROR", "public_key")
+
+
+def test_a_private_key_in_the_place_of_the_public_one_is_told_to_stay_where_it_is() -> None:
+    private = KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    for form in (private, private.decode()):
+        with pytest.raises(Malformed, match="this is a private key: it signs, and stays where it is"):
+            load_certificate(DOCUMENT, form)
 
 
 def test_the_key_never_comes_from_the_certificate() -> None:

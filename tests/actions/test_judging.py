@@ -10,6 +10,7 @@ from blackboard.gate.actions.action import Action
 from blackboard.gate.actions.approving import Answers
 from blackboard.gate.actions.compiling import compile_tool
 from blackboard.gate.actions.judging import dangerous, judge
+from blackboard.gate.actions.sides import full_side, held_side
 from blackboard.gate.actions.world import NO_LEDGER, World
 from blackboard.records import Holding, Records
 from blackboard.records.digest import action_digest
@@ -563,3 +564,11 @@ def test_no_records_pass_and_say_so() -> None:
     verdict = judge(compile_tool(World(Records(), Holding(), 0), "t"), Action("t", {}))
     assert (verdict.word, verdict.reasons, verdict.policy) == ("PASS", [], Answer(answer="default"))
     assert [(note.code, note.detail) for note in verdict.notes()] == [("dropped as chatter", "0")]
+
+
+def test_nothing_is_approved_where_no_copy_of_a_rule_lives() -> None:
+    world = world_of(
+        [policy("p", 1, over(5), effect="require_approval"), approval("a", 2, "p", {"x": 6})], []
+    )
+    assert held_side(world).approved_digests(()) == frozenset()
+    assert len(full_side(world).approved_digests((0,))) == 1
