@@ -33,6 +33,13 @@ class Digests(Set[str]):
     def __len__(self) -> int:
         return len(self._all())
 
+    def __bool__(self) -> bool:
+        return bool(self._listed) if self._listed is not None else any(map(self._test, self._among()))
+
+    def at_most(self) -> int:
+        """How many there may be: told without trying each."""
+        return len([*self._among()])
+
     @classmethod
     def _from_iterable(cls, it: Iterable[S]) -> Set[S]:
         return frozenset(it)
@@ -82,6 +89,18 @@ class Answers:
         copies = {*self._full_copies, *self._held_copies}
         return sorted({digest for copy in copies for digest in approvals(items[copy].id)})
 
+    def named_held(self) -> list[str]:
+        """Those of them about which the holder has an answer, sorted: no other is approved there."""
+        items, approvals, holds = self._world.records.items, self._world.records.approvals, self._held.holds
+        return sorted(
+            {
+                digest
+                for copy in self._held_copies
+                for digest, answers in approvals(items[copy].id).items()
+                if any(map(holds, answers))
+            }
+        )
+
     def on_full(self, digest: str) -> bool:
         """Whether every copy is approved for the action on the full set, and there is one."""
         return _approved(self._full, self._full_copies, digest)
@@ -89,6 +108,20 @@ class Answers:
     def on_held(self, digest: str) -> bool:
         """The same of what is held."""
         return _approved(self._held, self._held_copies, digest)
+
+    def agree(self) -> bool:
+        """Whether both sides approve the same actions: surely so where the holder has every answer."""
+        if self._full_copies == self._held_copies and all(map(self._held.holds, self._answers())):
+            return True
+        return all(self.on_full(digest) == self.on_held(digest) for digest in self.named())
+
+    def _answers(self) -> Iterator[int]:
+        """Every approval of a copy, and what superseded it."""
+        records = self._world.records
+        for copy in self._full_copies:
+            for answers in records.approvals(records.items[copy].id).values():
+                yield from answers
+                yield from (end for at in answers if (end := records.superseder(at)) is not None)
 
     def dead(self, digest: str) -> bool:
         """Whether the holder counts an approval of some copy for the action, in vain."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain, count, islice, product
 from typing import Any, Final
 
+from blackboard.gate.actions.approving import Digests
 from blackboard.gate.actions.cells import MISSING, Cell, cells
 from blackboard.gate.actions.domain import ANY, Tool, Values
 from blackboard.gate.actions.formula import (
@@ -76,7 +77,7 @@ def find_call(
     if not only and not never and _least(calls, formula, work):
         return {**calls.required}
     work = Work(CAP, within=work)
-    variety = KNOWABLE if only else len(never) + 1
+    variety = KNOWABLE if only else _at_most(never) + 1
     search = Search(calls, formula, variety, whole=bool(only), bare=bare, work=work)
     for params in search.found():
         if not only and not never:
@@ -87,6 +88,10 @@ def find_call(
         if digest not in never and (not only or digest in only):
             return params
     return MAY if search.cut else None
+
+
+def _at_most(never: Set[str]) -> int:
+    return never.at_most() if isinstance(never, Digests) else len(never)
 
 
 def _least(calls: Calls, formula: Formula, work: Work | None) -> bool:

@@ -90,7 +90,7 @@ class Row(NamedTuple):
     held: Residual | None
     full_copies: tuple[int, ...]
     held_copies: tuple[int, ...]
-    answered: bool = False
+    answers: Answers | None = None
     full_approved: Set[str] = frozenset()
     held_approved: Set[str] = frozenset()
     dead_for: Set[str] = frozenset()
@@ -113,9 +113,14 @@ class Row(NamedTuple):
         return not self.full_copies
 
     @property
+    def answered(self) -> bool:
+        """Whether some approval of a copy was ever given or refused."""
+        return self.answers is not None
+
+    @property
     def alike(self) -> bool:
         """Whether both sides say the same of every call, by their construction. Goes through approvals."""
-        return self.full is self.held and (not self.answered or self.full_approved == self.held_approved)
+        return self.full is self.held and (self.answers is None or self.answers.agree())
 
     @property
     def plain(self) -> bool:
@@ -288,9 +293,9 @@ class _Compiling:
             return {}
         found = Answers(self.world, (self.full, self.full_copies), (self.held, self.held_copies))
         return {
-            "answered": True,
+            "answers": found,
             "full_approved": Digests(found.on_full, found.named),
-            "held_approved": Digests(found.on_held, found.named),
+            "held_approved": Digests(found.on_held, found.named_held),
             "dead_for": Digests(found.dead, found.named),
             "missing_for": MissingFor(found),
             "dropped_for": Digests(found.dropped, found.named),

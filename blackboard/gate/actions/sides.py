@@ -78,7 +78,10 @@ class Side:
     def newest_approval(self, policy: int, digest: str) -> int | None:
         """The position of the newest approval, granted or not, of a policy for an action."""
         answers = self._records.approvals(self._records.items[policy].id).get(digest, ())
-        return next((answer for answer in reversed(answers) if self.holds(answer)), None)
+        for answer in reversed(answers):
+            if self.holds(answer):
+                return answer
+        return None
 
     def approved(self, policy: int, digest: str) -> bool:
         """Whether a `require_approval` policy that lives here is approved for the action, by someone else."""
