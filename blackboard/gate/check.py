@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Raw
-from msgspec.structs import replace
+from msgspec.structs import force_setattr
 
 from blackboard import canonical
 from blackboard.events import kinds
@@ -51,7 +51,7 @@ def verdict(board: Board, agent: AgentState, prepared: Prepared, fetched: Fetche
         Action(command.tool, prepared.params),
         unseen=board.policy.unseen,
         allow_unevaluable=command.allow_unevaluable,
-        moved=list(_moved(board, agent, command.basis or {})),
+        moved=list(_moved(board, agent, command.basis)) if command.basis else (),
     )
     body = kinds.ActionChecked(
         tool=command.tool,
@@ -66,7 +66,9 @@ def verdict(board: Board, agent: AgentState, prepared: Prepared, fetched: Fetche
         notes=judged.notes(),
         records=_deciding(judged.reasons, judged.policy),
     )
-    return replace(body, digest=canonical.digest(_TAG, canonical.encode(body)).hex())
+    # In place, and not by a copy: nobody has it yet, and every check passes here.
+    force_setattr(body, "digest", canonical.digest(_TAG, canonical.encode(body)).hex())
+    return body
 
 
 def _moved(board: Board, agent: AgentState, basis: dict[str, int]) -> Iterator[Reason]:

@@ -152,7 +152,8 @@ def evaluator(part: Residual) -> Evaluator:
         case Constant(truth):
             return lambda _params: truth
         case Compare(field, op, value, absent):
-            return _comparing(field, atoms.test(op, value), absent)
+            says = atoms.test(op, value)
+            return _comparing(field, says) if says(ABSENT) == absent else _defaulting(field, says, absent)
         case AllOf(parts):
             return _least([evaluator(inner) for inner in parts])
         case AnyOf(parts):
@@ -163,12 +164,16 @@ def evaluator(part: Residual) -> Evaluator:
             assert_never(part)
 
 
-def _comparing(field: str, says: atoms.Test, absent: Truth) -> Evaluator:
-    def comparing(params: Params) -> Truth:
+def _comparing(field: str, says: atoms.Test) -> Evaluator:
+    return lambda params: says(params.get(field, ABSENT))
+
+
+def _defaulting(field: str, says: atoms.Test, absent: Truth) -> Evaluator:
+    def defaulting(params: Params) -> Truth:
         value = params.get(field, ABSENT)
         return absent if value is ABSENT else says(value)
 
-    return comparing
+    return defaulting
 
 
 def _least(parts: list[Evaluator]) -> Evaluator:
