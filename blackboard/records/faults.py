@@ -40,11 +40,16 @@ def read_list(value: object, path: Path) -> list[Any]:
     return value
 
 
+def is_plain(value: object) -> bool:
+    """Whether `value` is a name that needs no closer look."""
+    return type(value) is str and value.isascii() and value.isprintable() and 0 < len(value) <= MAX_NAME_BYTES
+
+
 def read_name(value: object, path: Path) -> str:
     """Return `value` where it can be the name of a thing: see `check_identifier`."""
     if type(value) is not str:
         raise wrong(path, "a string", value)
-    if value.isascii() and value.isprintable() and 0 < len(value) <= MAX_NAME_BYTES:
+    if is_plain(value):
         return value  # nearly always: the place is not worth making then
     check_identifier(value, member=pointer(path), max_bytes=MAX_NAME_BYTES)
     return value

@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 from msgspec import UNSET
 
 from blackboard.canonical import EXACT_DEPTH, SAFE_INTEGER, doubles, encode
-from blackboard.records.faults import Path, fault, read_name, read_object, refuse_others, wrong
+from blackboard.records.faults import Path, fault, is_plain, read_name, read_object, refuse_others, wrong
 from blackboard.records.kinds import (
     RECORD_KINDS,
     AnyRecord,
@@ -39,6 +39,8 @@ def read_record(value: object, path: Path = ()) -> AnyRecord:
     is missing or of another type. A kind or version that is not known gives an `Unevaluable`.
     """
     members = read_object(value, path)
+    if members.get("kind") == Chatter.KIND and (chatter := _plain_chatter(members)) is not None:
+        return chatter
     _require(members, ("id", "seq", "kind"), path)
     identity = read_name(members["id"], (*path, "id"))
     seq = read_seq(members["seq"], (*path, "seq"))
@@ -51,6 +53,21 @@ def read_record(value: object, path: Path = ()) -> AnyRecord:
         rest = {name: member for name, member in members.items() if name not in _HEAD}
         return Unevaluable(id=identity, seq=seq, kind=kind, version=version, members=rest)
     return _READERS[known.KIND](members, identity, seq, path)
+
+
+def _plain_chatter(members: dict[str, Any]) -> Chatter | None:
+    """The chatter that nearly all records of a file are, None where there is something to look at closer."""
+    if members.keys() != _PLAIN_CHATTER:
+        return None
+    identity, seq, text = members["id"], members["seq"], members["text"]
+    if (
+        type(seq) is not int
+        or not 0 <= seq <= SAFE_INTEGER
+        or type(text) is not str
+        or not is_plain(identity)
+    ):
+        return None
+    return Chatter(id=identity, seq=seq, text=text)
 
 
 def read_seq(value: object, path: Path) -> int:
@@ -136,6 +153,7 @@ _READERS: Final[dict[str, Callable[[dict[str, Any], str, int, Path], AnyRecord]]
 _POLICY: Final = frozenset((*_HEAD, *PolicyRecord.__struct_fields__))
 _FACT: Final = frozenset((*_HEAD, *Fact.__struct_fields__))
 _APPROVAL: Final = frozenset((*_HEAD, *Approval.__struct_fields__))
+_PLAIN_CHATTER: Final = frozenset(("id", "seq", "kind", "text"))
 _CHATTER: Final = frozenset((*_HEAD, *Chatter.__struct_fields__))
 
 
