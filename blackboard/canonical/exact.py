@@ -68,7 +68,7 @@ def exactly(value: object, path: tuple[str | int, ...] = ()) -> Any:
     kind = type(value)
     if kind is str or kind is int or kind is bool or value is None or kind is Decimal:
         return value
-    if kind is float and isfinite(value):  # type: ignore[arg-type] # mypy does not narrow by `kind`
+    if isinstance(value, float) and isfinite(value):
         return Decimal(repr(value))
     if isinstance(value, dict):
         for key in value:

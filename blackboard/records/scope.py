@@ -45,8 +45,3 @@ def patterns_of(tool: str) -> tuple[str, ...]:
         found.append(tool[:end] + ".*")
         end = tool.rfind(".", 0, end)
     return (*found, EVERY)
-
-
-def covers(scope: tuple[str, ...], tool: str) -> bool:
-    """Whether one of the scope's patterns covers the tool."""
-    return not set(scope).isdisjoint(patterns_of(tool))

@@ -9,7 +9,8 @@ import pytest
 from blackboard.gate.actions.action import Action
 from blackboard.gate.actions.approving import Answers
 from blackboard.gate.actions.compiling import compile_tool
-from blackboard.gate.actions.judging import dangerous, judge
+from blackboard.gate.actions.formula import dangerous
+from blackboard.gate.actions.judging import judge
 from blackboard.gate.actions.sides import full_side, held_side
 from blackboard.gate.actions.world import NO_LEDGER, World
 from blackboard.records import Holding, Records

@@ -15,8 +15,8 @@ from blackboard.canonical import normal
 from blackboard.gate.actions.action import Action
 from blackboard.gate.actions.certificate import dangers
 from blackboard.gate.actions.compiling import Compiled, compile_tool
-from blackboard.gate.actions.formula import Formula, Seen, Told, holds, stands
-from blackboard.gate.actions.judging import Unseen, dangerous, judge
+from blackboard.gate.actions.formula import Formula, Seen, Told, dangerous, holds, stands
+from blackboard.gate.actions.judging import Unseen, judge
 from blackboard.gate.actions.portable import exact
 from blackboard.gate.actions.precheck import Tool, precheck
 from blackboard.gate.actions.residual import from_json

@@ -17,7 +17,7 @@ from blackboard.gate.actions.formula import dangerous
 from blackboard.records.truth import FALSE
 from blackboard.records.verdict import Answer, Note, Reason, VerdictWord
 
-__all__ = ["Unseen", "Verdict", "dangerous", "judge"]
+__all__ = ["Unseen", "Verdict", "judge"]
 
 Unseen = Literal["block", "note"]
 

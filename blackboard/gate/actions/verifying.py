@@ -24,8 +24,7 @@ from blackboard.gate.actions.certificate import (
     dangers,
     signed_bytes,
 )
-from blackboard.gate.actions.formula import Formula, comparisons, either
-from blackboard.gate.actions.judging import dangerous
+from blackboard.gate.actions.formula import Formula, comparisons, dangerous, either
 from blackboard.gate.actions.portable import MAX_DEPTH, exact, received
 from blackboard.gate.actions.residual import CONSTANTS, Evaluator, Residual, evaluator, from_json
 from blackboard.gate.actions.screen import Screen
