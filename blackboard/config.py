@@ -22,6 +22,7 @@ from msgspec import Struct
 from blackboard.errors import Malformed, shorten
 
 Durability = Literal["full", "normal"]
+Isolation = Literal["read-committed", "serializable"]
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,6 +42,14 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     batch_events: int = 2_000
     pending_commands: int = 10_000
     conflict_seconds: float = 10.0
+    write_connections: int = 8
+    read_connections: int = 8
+    connect_seconds: float = 10.0
+    statement_timeout_seconds: float = 30.0
+    idle_in_transaction_seconds: float = 10.0
+    isolation: Isolation = "read-committed"
+    notify: bool = True
+    poll_seconds: float = 1.0
     host: str = "127.0.0.1"
     port: int = 8377
     tls_cert: str | None = None
@@ -68,6 +77,14 @@ ABOUT: dict[str, str] = {
     "batch_events": "Events in one commit at most.",
     "pending_commands": "Commands that may wait for one board; more are answered 503.",
     "conflict_seconds": "How long a command is tried again when other servers append to its board.",
+    "write_connections": "PostgreSQL: connections that append; so many boards commit at once.",
+    "read_connections": "PostgreSQL: connections that read.",
+    "connect_seconds": "PostgreSQL: how long a connection may take to be made.",
+    "statement_timeout_seconds": "PostgreSQL: the server ends a statement that takes longer.",
+    "idle_in_transaction_seconds": "PostgreSQL: the server ends a transaction that waits longer for us.",
+    "isolation": "PostgreSQL: the isolation level; every one is correct, read-committed the fastest.",
+    "notify": "PostgreSQL: whether servers tell each other of new events, beside looking for them.",
+    "poll_seconds": "PostgreSQL: how often a followed board is looked at where nobody has told of it.",
     "host": "The address to listen on; beyond loopback TLS is needed, or --behind-proxy.",
     "port": "The port to listen on; 0 takes a free one.",
     "tls_cert": "The certificate chain, as a PEM file.",

@@ -103,7 +103,7 @@ def test_variables_of_the_command_are_no_settings(variable: str) -> None:
 def test_every_setting_means_the_same_in_each_source(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(set(FIELDS) - {"tls_cert", "tls_key"})))
     default = FIELDS[name].default
-    value: Any = "full" if name == "durability" else "text"
+    value: Any = {"durability": "full", "isolation": "serializable"}.get(name, "text")
     if isinstance(default, bool) or name == "auto_open":
         value = data.draw(st.booleans())
     elif isinstance(default, int):

@@ -72,7 +72,7 @@ def _principal(session: Session) -> Principal:
 async def _beside(url: str, settings: Settings, principal: Principal) -> AsyncIterator[_ReadOnly]:
     store = await open_store(url, settings, read_only=True)
     try:
-        service = Service(store, settings, shared=True)
+        service = Service(store, settings)
         try:
             yield _ReadOnly(service, principal)
         finally:

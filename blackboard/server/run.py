@@ -91,8 +91,7 @@ async def _store_of(settings: Settings) -> AsyncIterator[Service]:
     """A service over the settings' store, drained and closed at the end, whatever happens."""
     store = await open_store(str(settings.db), settings)
     try:
-        # A file has one owner; a database server has other clients, which append too.
-        service = Service(store, settings, shared=str(settings.db).startswith("postgresql"))
+        service = Service(store, settings)
         try:
             yield service
         finally:

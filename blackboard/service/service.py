@@ -50,8 +50,7 @@ class Service:
     """The boards of one store, for one event loop.
 
     `store` is opened before and closed after by its owner. `auto_open`: the first command that appends opens
-    its board (default: as the settings say, else not). `shared`: other processes append to the same database.
-    Time, chance and ids are arguments; see `effects`.
+    its board (default: as the settings say, else not). Time, chance and ids are arguments; see `effects`.
     """
 
     def __init__(
@@ -60,7 +59,6 @@ class Service:
         settings: Settings,
         *,
         auto_open: bool | None = None,
-        shared: bool = False,
         clock: Clock = wall_clock,
         salts: Salts = random_salts,
         ids: Ids | None = None,
@@ -78,7 +76,7 @@ class Service:
             salts,
             ids if ids is not None else time_ordered_ids(),
             bool(settings.auto_open if auto_open is None else auto_open),
-            shared,
+            store.shared,
         )
         self._cache = Cache(self._context)
         self._closed = False

@@ -9,7 +9,9 @@ where `commits_in_loop`).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
 from blackboard.events.envelope import Event, Row, Tip
@@ -57,10 +59,28 @@ class StoredToken(NamedTuple):
     reply: TokenReply
 
 
+class Locked(Protocol):
+    """A board that nobody else can append to, while the block lasts that it was given for."""
+
+    async def append(self, rows: Sequence[Row]) -> None:
+        """`Store.append` of this board's rows, once; the lock ends with its commit."""
+
+
+Hear = Callable[[str | None], None]
+"""Told that another process appended to this board; None: it may have been any, or none."""
+
+
 class Store(Protocol):
     """The log of many boards."""
 
     url: str
+    """What names the database, without a password."""
+
+    shared: bool
+    """Whether other processes may append to this database while this store is open."""
+
+    retries: Counter[str]
+    """By SQLSTATE: what was tried again here, or handed back as a conflict to be decided again."""
 
     commits_in_loop: bool
     """Whether `append` may hold up the event loop while it commits, where that is faster. False unless the
@@ -73,6 +93,19 @@ class Store(Protocol):
         `SeqTaken` or `CommandTaken` (nothing stored; either one where both are true), or
         `OutcomeUnknown` where the commit may have happened. A cancelled caller does not cancel the
         commit. After any error the store is usable again as soon as its cause has gone.
+        """
+
+    def lock(self, board: str) -> AbstractAsyncContextManager[Locked]:
+        """Keep everybody else from appending to the board until the block ends; waits for its turn.
+
+        Reads of this store inside the block see all that is committed. A board that does not exist cannot
+        be locked: `Locked.append` is then the ordinary one. Raises `Unavailable`; `StoreBusy` where the
+        lock was not to be had in time.
+        """
+
+    async def listen(self, hear: Hear) -> None:
+        """From now on call `hear` in this loop when another process has appended. At most a hint: calls
+        may be late, doubled or missing. Does nothing where the database is not shared.
         """
 
     async def tip(self, board: str) -> Tip | None:

@@ -13,6 +13,7 @@ from blackboard.messages.limits import MAX_INTEGER
 from blackboard.projections import snapshot
 from blackboard.projections.board import Board
 from blackboard.store import folding
+from blackboard.store.alone import Alone
 from blackboard.store.contract import BoardRow, CommandTaken, Loaded, SeqTaken, StoredToken
 from blackboard.store.folding import Saved, Span, Trusted, Whole
 from blackboard.store.snapshots import encoded
@@ -20,12 +21,13 @@ from blackboard.store.snapshots import encoded
 SCAN_ROWS = 1_000
 
 
-class MemoryStore:
+class MemoryStore(Alone):
     """See `contract.Store`. Everything is gone with the last reference."""
 
     commits_in_loop = False
 
     def __init__(self, url: str = "memory://") -> None:
+        super().__init__()
         self.url = url
         self._closed = False
         self._logs: dict[str, list[Row]] = {}

@@ -125,8 +125,8 @@ class LogStore(MemoryStore):
 
 
 def service_over(store: LogStore, **settings: Any) -> Service:
-    shared = settings.pop("shared", False)
-    return Service(store, Settings(**settings), auto_open=True, shared=shared)
+    store.shared = settings.pop("shared", False)
+    return Service(store, Settings(**settings), auto_open=True)
 
 
 async def do(

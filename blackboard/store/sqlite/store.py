@@ -15,6 +15,7 @@ from blackboard.messages.limits import MAX_INTEGER
 from blackboard.projections import snapshot
 from blackboard.projections.board import Board
 from blackboard.store import folding
+from blackboard.store.alone import Alone
 from blackboard.store.contract import BoardRow, CommandTaken, Loaded, SeqTaken, StoredToken
 from blackboard.store.folding import Saved, Span, Trusted, Whole
 from blackboard.store.snapshots import encoded
@@ -32,12 +33,14 @@ T = TypeVar("T")
 SCAN_ROWS = 1_000
 
 
-class SqliteStore:
+class SqliteStore(Alone):
     """See `contract.Store`. `lock` None: read-only, beside the owner."""
 
     commits_in_loop = False
 
     def __init__(self, path: Path, settings: Settings, lock: OwnerLock | None) -> None:
+        super().__init__()
+        self.shared = lock is None  # the owner appends
         self.url = f"sqlite:///{path}"
         self._path = path
         self._lock = lock
