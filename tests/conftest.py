@@ -6,6 +6,10 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.postgres.cluster import postgres_databases, postgres_url
+
+__all__ = ["no_settings_from_outside", "postgres_databases", "postgres_url"]
+
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("deep", settings.get_profile("suite"), max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
