@@ -10,12 +10,12 @@ from typing import Any
 from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Connection
 
 import blackboard
 from blackboard.errors import Malformed, SchemaMismatch
-from blackboard.store.engines import sync_engine
-from blackboard.store.sqlite.faults import DRIVER_ERRORS, translated
+from blackboard.store.engines import connected, shown
+from blackboard.store.revision import NEWEST, Stored, answered, check_known, stored
 
 _one_at_a_time = threading.Lock()
 """Alembic keeps the migration under way in module globals, and databases are opened in several threads."""
@@ -33,31 +33,46 @@ def directory() -> Path:
     raise SchemaMismatch(f"the migrations are missing from {package}: install the package again")
 
 
-def migrate(path: Path) -> None:
-    """Take the file's tables to the newest revision. The caller owns the file."""
-    _run(path, lambda config: command.upgrade(config, "head"))
+def stored_in(connection: Connection) -> Stored:
+    """See `revision.stored`."""
+    asking = stored(connection.dialect.name)
+    return answered(asking, lambda sql: connection.exec_driver_sql(sql).fetchall())
 
 
-def take_down(path: Path, revision: str) -> None:
-    """Take the file's tables down to `revision`. The caller owns the file. Raises `Malformed`."""
+def migrate(url: str, revision: str = NEWEST) -> str | None:
+    """Take the tables up to `revision`, an empty database's from nothing; what is above is left as it is.
+
+    The caller owns an SQLite file; a PostgreSQL database is locked here, and may be in use. One transaction:
+    whatever ends it early leaves the database as it was. Blocks, and must not run where an event loop does.
+    Returns the revision before. Raises `SchemaMismatch` where the database is another application's, is
+    damaged, or ahead of this release.
+    """
+    return _run(url, lambda config: command.upgrade(config, revision))
+
+
+def take_down(url: str, revision: str) -> None:
+    """Take the tables down to `revision`, likewise. Raises `Malformed`."""
     try:
-        _run(path, lambda config: command.downgrade(config, revision))
+        _run(url, lambda config: command.downgrade(config, revision))
     except CommandError as error:
         raise Malformed(f"cannot go down to revision {revision!r}: {error}", member="revision") from error
 
 
-def _run(path: Path, work: Callable[[Config], Any]) -> None:
-    config = Config()
-    config.set_main_option("script_location", str(directory()).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    engine = sync_engine(f"sqlite:///{path}")
-    try:
-        with _one_at_a_time, engine.connect() as connection:
-            config.attributes["connection"] = connection
+def _run(url: str, work: Callable[[Config], Any]) -> str | None:
+    before: list[str | None] = []
+
+    def locked(connection: Connection) -> None:
+        found = stored_in(connection)
+        check_known(found.revision, shown(url))
+        before.append(found.revision)
+
+    def configured(connection: Connection) -> None:
+        config = Config()
+        config.set_main_option("script_location", str(directory()).replace("%", "%%"))
+        config.set_main_option("path_separator", "os")
+        config.attributes.update(connection=connection, locked=locked)
+        with _one_at_a_time:
             work(config)
-    except DBAPIError as error:
-        raise translated(error.orig or error, path, "write") from error
-    except DRIVER_ERRORS as error:
-        raise translated(error, path, "write") from error
-    finally:
-        engine.dispose()
+
+    connected(url, configured)
+    return before[-1]

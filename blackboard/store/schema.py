@@ -149,7 +149,7 @@ def _downgrade(path: Path, revision: str, *, discard_log: bool) -> Current:
             )
     from blackboard.store.migrating import take_down  # noqa: PLC0415 - Alembic takes its time
 
-    take_down(path, target)
+    take_down(str(path), target)
     return Current(peek(path, stored_revision), NEWEST)
 
 

@@ -61,7 +61,7 @@ def test_the_migrations_make_exactly_the_tables_of_the_code(tmp_path: Path) -> N
     engine = sync_engine(str(by_code))
     with engine.begin() as connection:
         METADATA.create_all(connection)
-    migrating.migrate(by_migration)
+    migrating.migrate(str(by_migration))
     assert schema(by_migration) == schema(by_code)
     engine = sync_engine(str(by_migration))
     with engine.connect() as connection:
@@ -81,7 +81,7 @@ def test_every_migration_goes_both_ways() -> None:
 
 
 def test_the_release_of_this_format_is_on_record(path: Path) -> None:
-    migrating.migrate(path)
+    migrating.migrate(str(path))
     connection = sqlite3.connect(path)
     known = [row[0] for row in connection.execute("SELECT format FROM formats ORDER BY format")]
     connection.close()
@@ -98,9 +98,9 @@ async def test_a_log_is_the_same_after_going_down_and_up(path: Path, revision: s
     await store.snapshot(found.board, found.tip)
     await store.close()
     before = log_digest(path)
-    migrating.take_down(path, revision)
+    migrating.take_down(str(path), revision)
     assert log_digest(path) == before
-    migrating.migrate(path)
+    migrating.migrate(str(path))
     assert log_digest(path) == before
     store = await open_store(str(path), Settings())
     assert (await loaded(store, verify=True)).tip == log.tip
@@ -109,10 +109,10 @@ async def test_a_log_is_the_same_after_going_down_and_up(path: Path, revision: s
 
 
 def test_going_down_to_base_leaves_no_table(path: Path) -> None:
-    migrating.migrate(path)
-    migrating.take_down(path, "base")
+    migrating.migrate(str(path))
+    migrating.take_down(str(path), "base")
     assert schema(path) == {}
-    migrating.migrate(path)
+    migrating.migrate(str(path))
     assert "events" in schema(path)
 
 
@@ -122,14 +122,14 @@ def test_a_migration_that_fails_leaves_everything_as_it_was(path: Path) -> None:
     connection.commit()
     connection.close()
     with pytest.raises(Exception, match="tokens"):
-        migrating.migrate(path)
+        migrating.migrate(str(path))
     assert set(schema(path)) == {"tokens"}
 
 
 def test_migrating_twice_is_migrating_once(path: Path) -> None:
-    migrating.migrate(path)
+    migrating.migrate(str(path))
     before = schema(path)
-    migrating.migrate(path)
+    migrating.migrate(str(path))
     assert schema(path) == before
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from blackboard.config import Settings
 from blackboard.errors import Malformed, Unavailable
-from blackboard.store.revision import NEWEST, check_current, check_known, stored_revision
+from blackboard.store.revision import KNOWN, NEWEST, Stored, check_works, stored_schema
 from blackboard.store.sqlite.connecting import peek
 from blackboard.store.sqlite.lock import OwnerLock
 from blackboard.store.sqlite.store import SqliteStore
@@ -17,7 +17,7 @@ async def open_sqlite(path: Path, settings: Settings, *, read_only: bool) -> Sql
     """See `urls.open_store`."""
     _check_place(path)
     if read_only:
-        check_current(await asyncio.to_thread(peek, path, stored_revision), str(path))
+        check_works(*await asyncio.to_thread(peek, path, stored_schema), str(path))
         return await _connected(path, settings, None)
     lock = OwnerLock.acquire(path)
     try:
@@ -39,13 +39,17 @@ async def _connected(path: Path, settings: Settings, lock: OwnerLock | None) -> 
 
 
 def bring_up(path: Path) -> None:
-    """Make the file where it is missing and take it to the newest revision. The caller owns it."""
-    revision = peek(path, stored_revision) if path.exists() else None
-    check_known(revision, str(path))
-    if revision != NEWEST:
+    """Make the file where it is missing and take it to the newest revision. The caller owns it.
+
+    One that is ahead of this release is left as it is, where it says that this release may use it.
+    """
+    found = peek(path, stored_schema) if path.exists() else Stored(None, None)
+    if found.revision not in (None, *KNOWN):
+        check_works(*found, str(path))
+    elif found.revision != NEWEST:
         from blackboard.store.migrating import migrate  # noqa: PLC0415 - Alembic takes its time
 
-        migrate(path)
+        migrate(str(path))
 
 
 def _check_place(path: Path) -> None:
