@@ -1,8 +1,8 @@
 """PostgreSQL for the tests: one cluster for all workers of a session, an empty database for each test.
 
 `Cluster` is also what the fault tests kill and start again, each test its own. No process outlives the tests,
-not even a run that crashes: a keeper (`tests.postgres.keeper`) waits until nobody holds the cluster's lock, and
-ends it.
+not even a run that crashes: a keeper (`tests.postgres.keeper`) waits until nobody holds the cluster's lock,
+and ends it.
 """
 
 from __future__ import annotations
@@ -82,20 +82,15 @@ class Cluster:
         secret = self.place / "password"
         secret.write_text(self.password, encoding="ascii")
         self._give(self._data, secret)
-        made = subprocess.run(
-            [
-                str(self._binaries / "initdb"),
-                *("-D", str(self._data), "-U", "postgres"),
-                *("--pwfile", str(secret), "--auth", "scram-sha-256"),
-                *("--encoding", "UTF8", "--no-locale", "--no-sync", "--no-instructions"),
-                # The cost of a password guess is not what tests wait for.
-                *("-c", "scram_iterations=1"),
-            ],
-            **self._as_user(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [
+            str(self._binaries / "initdb"),
+            *("-D", str(self._data), "-U", "postgres"),
+            *("--pwfile", str(secret), "--auth", "scram-sha-256"),
+            *("--encoding", "UTF8", "--no-locale", "--no-sync", "--no-instructions"),
+            # The cost of a password guess is not what tests wait for.
+            *("-c", "scram_iterations=1"),
+        ]
+        made = subprocess.run(command, **self._as_user(), capture_output=True, text=True, check=False)
         secret.unlink()
         if made.returncode:
             raise NoPostgresql(f"initdb failed: {made.stdout}{made.stderr}")
@@ -146,7 +141,17 @@ class Cluster:
 
     def end_from_outside(self) -> None:
         """End it, whoever started it, if it runs at all."""
-        command = [self._binaries / "pg_ctl", "stop", "-D", self._data, "-m", "immediate", "-w", "-t", "30"]
+        command = [
+            str(self._binaries / "pg_ctl"),
+            "stop",
+            "-D",
+            str(self._data),
+            "-m",
+            "immediate",
+            "-w",
+            "-t",
+            "30",
+        ]
         subprocess.run(command, **self._as_user(), capture_output=True, check=False)
 
     def _status(self) -> str:
