@@ -6,9 +6,20 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.client.fixtures import any_server, database, live_server, place, postgres_database, postgres_server
 from tests.postgres.cluster import postgres_databases, postgres_url
 
-__all__ = ["no_settings_from_outside", "postgres_databases", "postgres_url"]
+__all__ = [
+    "any_server",
+    "database",
+    "live_server",
+    "no_settings_from_outside",
+    "place",
+    "postgres_database",
+    "postgres_databases",
+    "postgres_server",
+    "postgres_url",
+]
 
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("deep", settings.get_profile("suite"), max_examples=2000)

@@ -1,4 +1,4 @@
-"""One way to write a test for four clients: {embedded, HTTP} x {async, sync}.
+"""One way to write a test for every client: {embedded, HTTP} x {async, sync} x {SQLite, PostgreSQL}.
 
 A `Place` connects principals to one board; what it returns is used like the async client, whichever it is.
 """
@@ -17,6 +17,8 @@ from blackboard.config import Settings
 from tests.client.live import LiveServer
 
 KINDS = ["embedded-async", "embedded-sync", "http-async", "http-sync"]
+ASYNC = [kind for kind in KINDS if kind.endswith("-async")]
+"""Both ways to a database."""
 _END = object()
 _boards = itertools.count(1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 import subprocess
@@ -18,15 +19,20 @@ SERVE = """
 import sys
 from blackboard.config import load
 from blackboard.server import run_server
-sys.exit(run_server(load({"state_dir": sys.argv[1], "port": int(sys.argv[2]), "durability": "normal"})))
+place = dict(zip(("state_dir", "db"), sys.argv[2:]))
+sys.exit(run_server(load(place | {"port": int(sys.argv[1]), "durability": "normal"})))
 """
 
 
 class LiveServer:
-    """One database, served by one process at a time, always on the same port."""
+    """One database, served by one process at a time, always on the same port.
 
-    def __init__(self, directory: Path) -> None:
+    `db` is its URL; without one it is a file in `directory`.
+    """
+
+    def __init__(self, directory: Path, db: str | None = None) -> None:
         self.directory = directory
+        self._db = db
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
@@ -43,7 +49,8 @@ class LiveServer:
         log = (self.directory / "server.log").open("ab")
         with log:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", SERVE, str(self.directory), str(self.port)],
+                [sys.executable, "-c", SERVE, str(self.port), str(self.directory), *filter(None, [self._db])],
+                env={name: value for name, value in os.environ.items() if not name.startswith("BLACKBOARD_")},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -89,10 +96,10 @@ class LiveServer:
 
 
 @contextlib.contextmanager
-def serving(directory: Path) -> Iterator[LiveServer]:
-    """A running server whose state is in `directory`."""
+def serving(directory: Path, db: str | None = None) -> Iterator[LiveServer]:
+    """A running server whose state is in `directory`, on the database `db` where it is given."""
     directory.mkdir(parents=True, exist_ok=True)
-    server = LiveServer(directory)
+    server = LiveServer(directory, db)
     server.start()
     try:
         yield server

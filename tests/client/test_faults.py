@@ -14,12 +14,9 @@ import pytest
 import blackboard
 from blackboard.client import Board
 from blackboard.client.retry import RetryPolicy
-from tests.client.fixtures import live_server
 from tests.client.live import LiveServer, serving
 from tests.client.proxy import Fault, Proxy, proxying
 from tests.client.support import QUICK, until
-
-__all__ = ["live_server"]
 
 PATIENT = RetryPolicy(attempts=40, first=0.02, most=0.5)
 _names = itertools.count()

@@ -16,10 +16,7 @@ from blackboard.client import Board
 from blackboard.client.guard import Guard, SyncGuard
 from tests.client.desk import BIG, CAP, LARGE, SMALL, TOOL, atom, desk
 from tests.client.drive import Driven, Place
-from tests.client.fixtures import database, live_server, place
 from tests.client.support import Answer, fake_board, problem
-
-__all__ = ["database", "live_server", "place"]
 
 
 class Tool:

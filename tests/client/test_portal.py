@@ -19,10 +19,7 @@ import blackboard
 from blackboard.client import portal
 from blackboard.client.portal import LoopThread, iterate, run, shared_loop
 from blackboard.errors import Unavailable
-from tests.client.fixtures import live_server
 from tests.client.live import LiveServer
-
-__all__ = ["live_server"]
 
 T = TypeVar("T")
 

@@ -8,17 +8,15 @@ import pytest
 import blackboard
 from blackboard import Entry, Write
 from blackboard.client import Board
+from blackboard.events.kinds import FORMAT
 from blackboard.events.policy import Policy, PolicyPatch
 from tests.client.drive import Place
-from tests.client.fixtures import database, live_server, place
-
-__all__ = ["database", "live_server", "place"]
 
 
 async def test_an_operator_opens_a_board_with_a_policy(place: Place) -> None:
     operator = await place.operator()
     reply = await operator.open_board({"completion_window": 3, "signals": {"write-breadth": "off"}})
-    assert (reply.created, reply.name, reply.format, reply.mode) == (True, place.name, 2, "open")
+    assert (reply.created, reply.name, reply.format, reply.mode) == (True, place.name, FORMAT, "open")
     assert reply.policy.completion_window == 3
     assert reply.policy.signals["write-breadth"].effect == "off"
     assert (reply.seq, reply.head, reply.agents, reply.live_entries) == (1, 1, 0, 0)

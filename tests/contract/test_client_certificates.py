@@ -14,10 +14,8 @@ from blackboard.client import Board
 from blackboard.gate.actions.certificate import certificate_digest
 from tests.client.desk import BIG, CAP, GOLD, LARGE, NEW, OLD, RED, SMALL, TOOL, codes, desk, light
 from tests.client.drive import Place
-from tests.client.fixtures import database, live_server, place, place_of
+from tests.client.fixtures import place_of
 from tests.contract.test_client_checks import CASES, LEDGER
-
-__all__ = ["database", "live_server", "place"]
 
 ACTIONS: list[dict[str, Any]] = [
     {},

@@ -32,9 +32,6 @@ from tests.client.desk import (
     told,
 )
 from tests.client.drive import Place
-from tests.client.fixtures import database, live_server, place
-
-__all__ = ["database", "live_server", "place"]
 
 
 class Case(NamedTuple):

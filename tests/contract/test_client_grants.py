@@ -12,9 +12,6 @@ from blackboard import Approval, Chatter, Fact, Policy, Write
 from blackboard.client import Board
 from tests.client.desk import ASK, BIG, CAP, LARGE, NEW, NOT_GOLD, TOOL, YES, atom, desk
 from tests.client.drive import Place
-from tests.client.fixtures import database, live_server, place
-
-__all__ = ["database", "live_server", "place"]
 
 Call = Callable[[Any], Awaitable[Any]]
 DIGEST = "ab" * 32

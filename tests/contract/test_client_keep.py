@@ -7,9 +7,6 @@ import pytest
 import blackboard
 from tests.client.desk import BIG, CAP, MIXED, RED, SMALL, TOOL, desk, light, told
 from tests.client.drive import Place
-from tests.client.fixtures import database, live_server, place
-
-__all__ = ["database", "live_server", "place"]
 
 
 async def test_what_must_be_kept_keeps_every_call_safe(place: Place) -> None:

@@ -12,10 +12,8 @@ import pytest
 import blackboard
 from blackboard import BlackboardError, Write
 from tests.client.drive import KINDS, Place
-from tests.client.fixtures import database, live_server, place_of
+from tests.client.fixtures import place_of
 from tests.client.live import LiveServer
-
-__all__ = ["database", "live_server"]
 
 ONCE = {"recorded_at", "opened_at", "hash", "salt", "body_digest", "request_digest", "command_id", "board"}
 """Members that no two boards share."""

@@ -7,9 +7,6 @@ from blackboard import Proposal, Write
 from blackboard.client import Board
 from blackboard.messages.replies import ProposalWrite
 from tests.client.drive import Place
-from tests.client.fixtures import database, live_server, place
-
-__all__ = ["database", "live_server", "place"]
 
 
 async def single_writer(place: Place) -> tuple[Board, Board, Board]:

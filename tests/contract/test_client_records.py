@@ -16,10 +16,7 @@ from blackboard.client import Board
 from blackboard.records.drafts import Draft
 from tests.client.desk import BIG, CAP, LARGE, TOOL, atom, codes, desk
 from tests.client.drive import Place
-from tests.client.fixtures import database, live_server, place
 from tests.client.live import LiveServer
-
-__all__ = ["database", "live_server", "place"]
 
 DIGEST = "ab" * 32
 RULE = {"kind": "policy", "scope": TOOL, "predicate": LARGE, "effect": "deny"}

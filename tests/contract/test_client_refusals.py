@@ -9,9 +9,6 @@ import blackboard
 from blackboard import Write
 from blackboard.client import Board
 from tests.client.drive import Place
-from tests.client.fixtures import database, live_server, place
-
-__all__ = ["database", "live_server", "place"]
 
 Call = Callable[[Any], Awaitable[Any]]
 

@@ -5,9 +5,6 @@ import pytest
 import blackboard
 from blackboard import Guarantee, Write
 from tests.client.drive import Place
-from tests.client.fixtures import database, live_server, place
-
-__all__ = ["database", "live_server", "place"]
 
 
 async def test_the_observed_incident_announced(place: Place) -> None:

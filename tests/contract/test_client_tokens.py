@@ -6,10 +6,7 @@ import pytest
 
 import blackboard
 from blackboard import Grants
-from tests.client.fixtures import live_server
 from tests.client.live import LiveServer
-
-__all__ = ["live_server"]
 
 
 async def test_a_token_lives_from_creation_to_revocation(live_server: LiveServer) -> None:

@@ -17,11 +17,9 @@ from blackboard.gate.actions.examine import Options, examine
 from blackboard.gate.actions.report import Section
 from tests.client.desk import BIG, CAP, MIXED, NEW, NOT_GOLD, OLD, RED, SMALL, TOOL, desk, light, told
 from tests.client.drive import KINDS, Http, Place
-from tests.client.fixtures import database, live_server, place, place_of
+from tests.client.fixtures import place_of
 from tests.client.live import LiveServer, serving
 from tests.contract.test_client_parity import plain
-
-__all__ = ["database", "live_server", "place"]
 
 Call = Callable[[Any], Awaitable[Any]]
 

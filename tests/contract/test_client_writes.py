@@ -8,9 +8,6 @@ import pytest
 import blackboard
 from blackboard import Ack, AckEntry, Entry, Guarantee, Standing, Write
 from tests.client.drive import Place
-from tests.client.fixtures import database, live_server, place
-
-__all__ = ["database", "live_server", "place"]
 
 VALUES: list[Any] = [
     None,

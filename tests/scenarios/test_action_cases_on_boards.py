@@ -20,10 +20,7 @@ from blackboard.gate.actions.examine import Options, examine
 from blackboard.gate.actions.file import read_file
 from blackboard.gate.actions.report import Section
 from blackboard.gate.actions.retention import Scheme, compact
-from tests.client.drive import Place
-from tests.client.fixtures import database, live_server, place
-
-__all__ = ["database", "live_server", "place"]
+from tests.client.drive import ASYNC, Place
 
 HERE = Path(__file__).parent
 CASES = sorted((HERE / "action-cases").glob("*.json"))
@@ -33,7 +30,7 @@ FIXTURES = [
     if not path.name.startswith("fx5")  # malformed: no board takes these records
 ]
 FOR_EVER = 2**53 - 1
-BOTH = pytest.mark.parametrize("place", ["embedded-async", "http-async"], indirect=True)
+BOTH = pytest.mark.parametrize("place", ASYNC, indirect=True)
 Found = tuple[str, list[tuple[Any, ...]], set[tuple[str, str | None]], Any]
 
 

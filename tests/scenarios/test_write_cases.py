@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.client.drive import Place
-from tests.client.fixtures import database, live_server, place
+from tests.client.drive import ASYNC, Place
 from tests.scenarios.runner import Scenario
-
-__all__ = ["database", "live_server", "place"]
 
 CASES = sorted((Path(__file__).parent / "cases/write").glob("*.json"))
 
@@ -26,6 +23,6 @@ def test_there_are_cases_and_each_is_named_for_its_file() -> None:
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-@pytest.mark.parametrize("place", ["embedded-async", "http-async"], indirect=True)
+@pytest.mark.parametrize("place", ASYNC, indirect=True)
 async def test_a_case_comes_out_as_it_says(path: Path, place: Place) -> None:
     await Scenario(place, load(path)).play()
