@@ -21,7 +21,7 @@ import click
 
 import blackboard
 from blackboard import config
-from blackboard.cli import output
+from blackboard.cli import output, passwords
 from blackboard.cli.demo import BOARDS as DEMO_BOARDS
 from blackboard.cli.demo import FILE as DEMO_FILE
 from blackboard.errors import BlackboardError
@@ -47,6 +47,11 @@ class Target:
     def is_server(self) -> bool:
         """Whether it is reached over HTTP."""
         return self.url.startswith(("http://", "https://"))
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is a database that several servers may share."""
+        return self.url.startswith(passwords.SHARED)
 
     @property
     def file(self) -> Path | None:
@@ -132,12 +137,14 @@ class Session:
         return named
 
     def again(self, command: str, *arguments: str) -> str:
-        """The command line that goes on from this one, at the same place and as the same caller."""
+        """The command line that goes on from this one, at the same place and as the same caller; a
+        database's password is left out.
+        """
         named = [
             part
             for option in ("board", *ROLES, "db", "server", "state_dir", "config")
             if (value := self.flags.get(option))
-            for part in (f"--{option.replace('_', '-')}", str(value))
+            for part in (f"--{option.replace('_', '-')}", passwords.shown(str(value)))
         ]
         return " ".join([program(), shlex.join([*command.split(), *arguments, *named])])
 
@@ -199,7 +206,8 @@ class Session:
         if local:
             token = self._named_token or local.token
             return Target(local.url, token, found=f"the local server {local.url}")
-        return Target(str(self.settings.db), found=f"the file of {self.settings.db}")
+        url = str(self.settings.db)
+        return Target(url, found=f"the database {passwords.shown(url)}")
 
     def _local_server(self) -> Target | None:
         from blackboard.server.discovery import find_server, read_operator_token

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from blackboard.cli.commands import doctor
+from blackboard.cli.doctor import machine, sqlite
 from blackboard.cli.progress import Progress, progress_line
+from blackboard.cli.session import Target
 from blackboard.config import Settings
 from blackboard.server.discovery import RunningServer
 from blackboard.store.contract import BoardRow
@@ -112,26 +114,26 @@ def test_doctor_names_what_others_can_read(cli: Cli, tmp_path: Path) -> None:
     ],
 )
 def test_doctor_knows_which_sqlite_has_the_wal_reset_fault(version: tuple[int, ...], level: str) -> None:
-    assert doctor.sqlite_version(version).level == level
+    assert sqlite.version(version).level == level
 
 
 @pytest.mark.parametrize(("free", "level"), [(1 << 20, "fail"), (1 << 29, "warn"), (1 << 40, "ok")])
 def test_doctor_looks_at_the_room_on_the_disk(free: int, level: str) -> None:
-    assert [one.level for one in doctor.disk(free)] == [level]
+    assert [one.level for one in sqlite.disk(free)] == [level]
 
 
 def test_doctor_tells_of_less_durability_and_of_a_server_that_ended(cli: Cli) -> None:
     running = RunningServer(url="http://127.0.0.1:1", database="d", durability="full", pid=1, version="0")
-    assert doctor.server(running, None).level == "warn"
-    assert doctor.durability("normal").level == "warn"
-    replaced = doctor.figures({"path": "p", "in_place": False, "wal_bytes": 1 << 30})
+    assert machine.server(running, None).level == "warn"
+    assert machine.durability("normal").level == "warn"
+    replaced = sqlite.figures({"path": "p", "in_place": False, "wal_bytes": 1 << 30})
     assert [one.level for one in replaced] == ["fail", "ok", "warn"]
 
 
 async def test_doctor_looks_at_a_store_that_knows_no_file() -> None:
-    (found,) = [one async for one in doctor.database(Settings(db="memory://"))]
+    (found,) = [one async for one in doctor.database(Target("memory://"), Settings())]
     assert (found.level, found.do) == ("fail", None)
-    assert [one.what for one in doctor.figures({"engine": "memory"})] == ["database", "schema"]
+    assert [one.what for one in sqlite.figures({"engine": "memory"})] == ["database", "schema"]
     missing = await doctor.chain(MemoryStore(), BoardRow("b", 0, 3))
     assert missing.corrupt
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from blackboard import config
-from blackboard.cli import output
+from blackboard.cli import output, passwords
 from blackboard.cli.demo import FILE
 from blackboard.cli.demo.play import Place, Show, play
 from blackboard.cli.demo.show import Collector, Printer, RefundPrinter, audit_lines, table_lines
@@ -43,7 +43,7 @@ def _place(session: Session) -> tuple[Place, str]:
     if session.flags.get("server") and session.flags.get("db") is None:
         return Place(session.target.url, session.target.token or ""), f"--server {session.target.url}"
     if session.flags.get("db"):
-        return Place(session.target.url), f"--db {shlex.quote(session.flags['db'])}"
+        return Place(session.target.url), f"--db {shlex.quote(passwords.shown(session.flags['db']))}"
     path = config.make_state_dir(session.settings) / FILE
     _remove(path)
     return Place(f"sqlite:///{path}"), f"--db {shlex.quote(str(path))}"
@@ -98,7 +98,7 @@ def _document(place: Place, collected: list[Collector], played: Show) -> dict[st
         for one in played.forms
     ]
     refunds = {"board": played.refunds_board, "checks": [one._asdict() for one in played.refunds]}
-    return {"url": place.url, "forms": forms, "table": table, "refunds": refunds}
+    return {"url": passwords.shown(place.url), "forms": forms, "table": table, "refunds": refunds}
 
 
 def _corruption(corruption: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from blackboard import config
+from blackboard.cli import output, passwords
 from blackboard.cli.options import local
 from blackboard.cli.session import Session
 from blackboard.config import Settings
@@ -43,4 +44,9 @@ def serve(session: Session, **flags: Any) -> int:
 
     flags["state_dir"] = session.flags["state_dir"]
     settings = config.load(flags, file=session.flags["config"])
+    if passwords.holds_password(flags["db"] or ""):
+        output.note(
+            "blackboard serve: the password in --db is in this machine's list of processes for all to see; "
+            "give the URL as BLACKBOARD_DB or in blackboard.toml, or the password in PGPASSFILE"
+        )
     return run_server(settings)

@@ -1,0 +1,33 @@
+"""Database URLs as they may be shown, and whether one holds a password."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+from blackboard.errors import Malformed
+
+SHARED = ("postgresql://", "postgres://")
+_SECRETS = ("password", "sslpassword")
+
+
+def shown(url: str) -> str:
+    """The URL without a password; of one that cannot be read, no more than its scheme."""
+    if not url.startswith(SHARED):
+        return url
+    from blackboard.store.urls import identity
+
+    try:
+        return identity(url)
+    except Malformed:
+        return f"{url.partition('://')[0]}://..."
+
+
+def holds_password(url: str) -> bool:
+    """Whether who reads this URL has a password; also where it cannot be read."""
+    if not url.startswith(SHARED):
+        return False
+    try:
+        parts = urlsplit(url)
+        return bool(parts.password) or any(name in _SECRETS for name in parse_qs(parts.query))
+    except ValueError:
+        return True
