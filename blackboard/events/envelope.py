@@ -13,8 +13,10 @@ import msgspec
 from msgspec import Struct
 
 from blackboard import canonical
-from blackboard.events.kinds import BoardRead, EntryWritten, EventBody, Opaque
+from blackboard.events.downcast import lowered
+from blackboard.events.kinds import FORMAT, BoardRead, EntryWritten, EventBody, Opaque
 from blackboard.events.upcast import decode_body
+from blackboard.events.vocabulary import OLDER
 
 SALT_BYTES = 16
 
@@ -154,12 +156,15 @@ def seal(
     *,
     salts: Sequence[bytes],
     now: int,
+    board_format: int = FORMAT,
 ) -> tuple[list[Row], Tip]:
     """Turn one command's drafts (at least one) into rows that continue `tip`; return them and the new tip.
 
     `salts` holds 16 fresh random bytes for each draft; `now` is the clock in microseconds, which is
-    raised to the tip's where it lags (`recorded_at` never decreases).
+    raised to the tip's where it lags (`recorded_at` never decreases). `board_format` is the board's when the
+    command was decided: bodies are written in the versions that it knows.
     """
+    older = OLDER[board_format]
     recorded_at = max(now, tip.recorded_at)
     seq, previous = tip.seq, tip.hash
     board_frame = canonical.framed(board.encode())
@@ -170,10 +175,15 @@ def seal(
         seq += 1
         body = draft.body
         kind = body.KIND
-        text = encode_body(body)
+        version = body.VERSION
+        if older and kind in older:
+            version = older[kind]
+            text = lowered(body, version)
+        else:
+            text = encode_body(body)
         digest = canonical.body_digest(salt, text)
         if shared[0] != kind:
-            shared = (kind, _shared_frame(command, kind, body.VERSION, request))
+            shared = (kind, _shared_frame(command, kind, version, request))
         previous = canonical.link(
             previous, board_frame, seq, shared[1], draft.key, draft.revision, recorded_at, digest
         )
@@ -182,7 +192,7 @@ def seal(
                 board,
                 seq,
                 kind,
-                body.VERSION,
+                version,
                 command.actor,
                 command.turn,
                 command.command_id,

@@ -172,15 +172,24 @@ class BoardRead(Body, frozen=True):
     proposals: list[str] = []
 
 
+class Tokens(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+    """Sizes in tokens: of the context before and after a compaction, and of the window that holds it."""
+
+    before: int | None = None
+    after: int | None = None
+    window: int | None = None
+
+
 class AgentCompacted(Body, frozen=True):
     """What these agents observed at or before `base_seq` has left their context.
 
     `kept` are the record ids that survive, None where that is not known (nothing is kept then). `unknown`
     were claimed to survive and never delivered to the agent, `lost` were delivered and gone before. Several
-    agents: one of them was compacted, and nobody knows which.
+    agents: one of them was compacted, and nobody knows which. `tokens` is None where no size was given.
     """
 
     KIND = "agent.compacted"
+    VERSION = 2
     agents: list[str]
     base_seq: int
     cause: Cause = "unknown"
@@ -190,22 +199,23 @@ class AgentCompacted(Body, frozen=True):
     lost: list[str] = []
     notify: Notify = "in-band"
     summary_digest: str | None = None
-    tokens_before: int | None = None
-    tokens_after: int | None = None
+    tokens: Tokens | None = None
 
 
 class MessagePosted(Body, frozen=True):
     """`cited` are the identifiers in `text` that existed on the board, found by the server.
 
     `about`, where nothing is cited, says how the message speaks of the board's state, if it does: it names
-    a `key`, a `status` or a `category`.
+    a `key`, a `status` or a `category`. `reply_to` is the seq of the message that it answers.
     """
 
     KIND = "message.posted"
+    VERSION = 2
     text: str
     recipients: list[str] = []
     cited: list[str] = []
     about: str | None = None
+    reply_to: int | None = None
 
 
 class ProposedWrite(
@@ -359,8 +369,12 @@ KINDS: dict[tuple[str, int], type[EventBody]] = {
 }
 """Body class by (kind, version): the newest version of every kind."""
 
-FORMAT = 2
-"""The newest board format that this release reads and writes. Format 2 added records and verdicts."""
+FORMAT = 3
+"""The newest board format that this release reads and writes; see `vocabulary.VOCABULARY`."""
 
 WITH_RECORDS = 2
 """The first format whose boards hold records, verdicts and certificates."""
+
+WITH_REPLIES = 3
+"""The first format that can say which message one answers, how large a window is, and why an approval was
+given."""

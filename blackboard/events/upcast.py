@@ -1,7 +1,7 @@
 """One decode path for every reader: stored (kind, version) -> newest body.
 
 An old version is lifted by pure functions v -> v+1 over the decoded mapping; rows are never rewritten.
-Add a version: change the struct, raise its `VERSION`, and add the step here.
+Add a version as `vocabulary.py` says.
 """
 
 from __future__ import annotations
@@ -13,12 +13,34 @@ import msgspec
 
 from blackboard import canonical
 from blackboard.errors import IntegrityFailure
-from blackboard.events.kinds import KINDS, EventBody, Opaque
+from blackboard.events.kinds import KINDS, AgentCompacted, EventBody, MessagePosted, Opaque
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
-UPCASTERS: dict[tuple[str, int], Upcaster] = {}
-"""(kind, version) -> the step that makes version + 1 of it."""
+
+def _gathered_tokens(mapping: dict[str, Any]) -> dict[str, Any]:
+    _know_not(mapping, "tokens")
+    found = {name: mapping.pop(f"tokens_{name}", None) for name in ("before", "after")}
+    tokens = {name: size for name, size in found.items() if size is not None}
+    return mapping | {"tokens": tokens} if tokens else mapping
+
+
+def _no_reply(mapping: dict[str, Any]) -> dict[str, Any]:
+    _know_not(mapping, "reply_to")
+    return mapping
+
+
+def _know_not(mapping: dict[str, Any], member: str) -> None:
+    """A member that came later is as unknown in an old version as it ever was."""
+    if member in mapping:
+        raise msgspec.ValidationError(f"Object contains unknown field `{member}`")
+
+
+UPCASTERS: dict[tuple[str, int], Upcaster] = {
+    (AgentCompacted.KIND, 1): _gathered_tokens,
+    (MessagePosted.KIND, 1): _no_reply,
+}
+"""(kind, version) -> the step that makes version + 1 of it; it may change the mapping that it is given."""
 
 _DECODERS: dict[tuple[str, int], msgspec.json.Decoder[EventBody]] = {
     known: msgspec.json.Decoder(body) for known, body in KINDS.items()

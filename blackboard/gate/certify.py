@@ -17,7 +17,7 @@ from blackboard.events import kinds
 from blackboard.gate.actions.certificate import LANGUAGE, certificate, certificate_digest
 from blackboard.gate.case import Fetched
 from blackboard.gate.decision import Asked, Decision
-from blackboard.gate.record import check_format
+from blackboard.gate.formats import check_format
 from blackboard.gate.sight import compiled_for
 from blackboard.messages import commands as ask
 from blackboard.messages.verdicts import CertificateReply, CertificateValidReply

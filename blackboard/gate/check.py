@@ -19,7 +19,7 @@ from blackboard.gate.actions.judging import judge
 from blackboard.gate.basis import moved
 from blackboard.gate.case import Fetched
 from blackboard.gate.decision import Asked, Decision
-from blackboard.gate.record import check_format
+from blackboard.gate.formats import check_format
 from blackboard.gate.sight import compiled_for
 from blackboard.messages import commands as ask
 from blackboard.messages.prepare import Prepared

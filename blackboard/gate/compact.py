@@ -32,8 +32,7 @@ def decide_compact(asked: Asked, command: ask.Compact) -> Decision:
         lost=lost,
         notify=command.notify,
         summary_digest=command.summary_digest,
-        tokens_before=command.tokens_before,
-        tokens_after=command.tokens_after,
+        tokens=_tokens(command),
     )
     bodies: list[kinds.EventBody] = [body]
     mode = _fallback(board, command, agents)
@@ -79,6 +78,14 @@ def _whom(asked: Asked, command: ask.Compact) -> list[str]:
             members={"agents": agents},
         )
     return agents
+
+
+def _tokens(command: ask.Compact) -> kinds.Tokens | None:
+    """The sizes that were given, None where none was."""
+    sizes = (command.tokens_before, command.tokens_after)
+    if sizes == (None, None):
+        return None
+    return kinds.Tokens(before=command.tokens_before, after=command.tokens_after)
 
 
 def _base(board: Board, command: ask.Compact) -> int:

@@ -13,7 +13,7 @@ from blackboard.canonical import exactly
 from blackboard.errors import Malformed, TooLarge, UnknownAgent
 from blackboard.gate.actions.domain import Tool, read_tools
 from blackboard.gate.actions.keep import must_keep, repair
-from blackboard.gate.record import check_format
+from blackboard.gate.formats import check_format
 from blackboard.gate.sight import world_of
 from blackboard.messages import commands as ask
 from blackboard.messages.limits import DEFAULT_LIMITS

@@ -14,9 +14,10 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from blackboard import canonical
-from blackboard.errors import FormatTooLow, Malformed, NotAllowed, TooLarge
+from blackboard.errors import Malformed, NotAllowed, TooLarge
 from blackboard.events import kinds
 from blackboard.gate.decision import Asked, Decision
+from blackboard.gate.formats import check_format
 from blackboard.gate.paging import PAGE_BYTES, READ_BYTES, parse_cursor
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
@@ -26,17 +27,6 @@ from blackboard.messages.verdicts import RecordReply
 from blackboard.projections.board import Board
 from blackboard.records import AnyRecord, Approval, PolicyRecord, record_bytes
 from blackboard.records.kinds import kind_of
-
-
-def check_format(board: Board, what: str) -> None:
-    """Raise `FormatTooLow` where the board's format has no records yet; `what` needs them."""
-    if board.format < kinds.WITH_RECORDS:
-        raise FormatTooLow(
-            f"the board's format is {board.format}, and {what} come with format {kinds.WITH_RECORDS}: once "
-            f"every server can read that, an operator raises it (raise_format({kinds.WITH_RECORDS}), from a "
-            "shell `blackboard board format`)",
-            members={"format": board.format, "limit": kinds.WITH_RECORDS},
-        )
 
 
 def decide_add(asked: Asked, command: ask.AddRecord) -> Decision:

@@ -29,7 +29,7 @@ from blackboard.projections.ledger import Entry, Ledger
 from blackboard.projections.standing import Demotion
 from blackboard.records import AnyRecord, Records, read_record, record_bytes
 
-FINGERPRINT = f"projections/3-{sys.byteorder}"
+FINGERPRINT = f"projections/4-{sys.byteorder}"
 """Raise it with every change of a fold or of the shapes below: older snapshots are then discarded.
 
 Columns of numbers are saved as they lie in memory, so the order of bytes is part of it.

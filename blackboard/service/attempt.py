@@ -14,7 +14,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from blackboard import canonical
-from blackboard.errors import BlackboardError, IdempotencyKeyReused, RateLimited
+from blackboard.errors import BlackboardError, IdempotencyKeyReused, OutcomeUnknown, RateLimited
 from blackboard.events.envelope import Command, Draft, Event, Row, Tip, number, seal, unseal
 from blackboard.events.kinds import ActionChecked, BoardRead, EntryWritten, SignalRaised, WriteRejected
 from blackboard.gate.actions.certificate import sign_certificate
@@ -29,6 +29,7 @@ from blackboard.service.context import Context
 from blackboard.service.fetching import Fetcher
 from blackboard.service.limiter import RejectionLimiter
 from blackboard.service.pending import Answer, Pending, unexpected
+from blackboard.store.contract import SeqTaken
 
 log = logging.getLogger("blackboard.service")
 
@@ -48,13 +49,15 @@ class _Decided(NamedTuple):
     pending: Pending
     command: Command
     drafts: Sequence[Draft]
+    format: int
 
 
 class Attempt:
     """One try at one batch.
 
     After `decide`, `answers` holds what to tell whom once the rows are durable, and `deferred` the commands
-    that wait for the next batch, because they repeat the key of a command in this one.
+    that wait for the next batch, because they repeat the key of a command in this one. `began` is when the
+    rows went to the store, `unknown` what it said where it could not tell whether it has them.
     """
 
     __slots__ = (
@@ -68,12 +71,14 @@ class Attempt:
         "_now",
         "_rereads",
         "answers",
+        "began",
         "bound",
         "deferred",
         "events",
         "rows",
         "start",
         "tip",
+        "unknown",
     )
 
     def __init__(
@@ -94,6 +99,8 @@ class Attempt:
         self.deferred: list[Pending] = []
         self.events: list[Event] = []
         self.rows: list[Row] = []
+        self.began = 0.0
+        self.unknown: OutcomeUnknown | None = None
 
     async def decide(self, batch: Sequence[Pending], known: Sequence[Pending]) -> None:
         """Decide the batch. `known` are those of its commands to be looked for in the log first."""
@@ -116,6 +123,8 @@ class Attempt:
             pairs = {(pending.actor, pending.command_id) for pending in pendings}
             command = self._context.store.command
             found = await asyncio.gather(*(command(self._name, actor, key) for actor, key in pairs))
+            if any(rows and rows[-1].seq > self.start.seq for rows in found):
+                raise SeqTaken  # others have appended it since: an answer needs the board that it stands on
             self._earlier.update(zip(pairs, found, strict=True))
 
     async def _take(self, pending: Pending, batch: Sequence[Pending], index: int) -> None:
@@ -217,7 +226,7 @@ class Attempt:
         """Move the working board on by the decision's events, and make the reply."""
         board, drafts = self._board, decision.drafts
         if drafts:
-            prepared = pending.prepared
+            prepared, written_in = pending.prepared, board.format
             turn = getattr(prepared.command, "turn", None)
             command = Command(pending.actor, pending.command_id, prepared.canonical, turn)
             events = number(command, drafts, board.head, recorded_at=self._now)
@@ -227,7 +236,7 @@ class Attempt:
                 evolve(board, event)
             self._rereads += 0 if debtor is None else debtor.counts.rereads - owed
             self.events += events
-            self._decided.append(_Decided(pending, command, drafts))
+            self._decided.append(_Decided(pending, command, drafts, written_in))
             self.bound.add((pending.actor, pending.command_id))
         answer = complete(board, pending.principal, pending.prepared, pending.call, decision)
         self.answers.append((pending, self._signed(answer)))
@@ -235,9 +244,17 @@ class Attempt:
     def _seal(self) -> None:
         salts = self._context.salts(len(self.events))
         used = 0
-        for _, command, drafts in self._decided:
+        for _, command, drafts, written_in in self._decided:
             end = used + len(drafts)
-            rows, self.tip = seal(self._name, self.tip, command, drafts, salts=salts[used:end], now=self._now)
+            rows, self.tip = seal(
+                self._name,
+                self.tip,
+                command,
+                drafts,
+                salts=salts[used:end],
+                now=self._now,
+                board_format=written_in,
+            )
             self.rows += rows
             used = end
 

@@ -92,6 +92,10 @@ reads = st.builds(
     records=st.lists(names, max_size=2),
     proposals=st.lists(names, max_size=2),
 )
+sizes = st.none() | st.integers(0, SAFE)
+tokens = st.builds(kinds.Tokens, before=sizes, after=sizes, window=sizes).filter(
+    lambda found: found != kinds.Tokens()  # a body without any size has no tokens
+)
 
 bodies: st.SearchStrategy[kinds.EventBody] = st.one_of(
     written,
@@ -121,7 +125,7 @@ bodies: st.SearchStrategy[kinds.EventBody] = st.one_of(
         base_seq=st.integers(0, SAFE),
         cause=st.sampled_from(["summary", "clear", "unknown"]),
         kept=st.none() | st.lists(names, max_size=2),
-        tokens_before=st.none() | st.integers(0, SAFE),
+        tokens=st.none() | tokens,
     ),
     st.builds(
         kinds.MessagePosted,
@@ -129,6 +133,7 @@ bodies: st.SearchStrategy[kinds.EventBody] = st.one_of(
         recipients=st.lists(names, max_size=2),
         cited=st.lists(names, max_size=2),
         about=st.none() | st.just("key"),
+        reply_to=st.none() | st.integers(1, SAFE),
     ),
     st.builds(kinds.WriteProposed, writes=st.lists(proposed, min_size=1, max_size=2), reason=texts),
     st.builds(kinds.ProposalAccepted, proposal=names, restate=st.booleans()),

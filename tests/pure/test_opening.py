@@ -31,11 +31,11 @@ from tests.pure.driver import NAME, World, write
 def test_an_operator_opens_a_board_with_its_policy(worlds: Worlds) -> None:
     world = worlds(opened=False)
     reply = world.operator.opens({"demotion": "read-only"})
-    assert (reply.created, reply.name, reply.format, reply.mode) == (True, NAME, 2, "open")
+    assert (reply.created, reply.name, reply.format, reply.mode) == (True, NAME, 3, "open")
     assert (reply.policy.demotion, reply.head, reply.seq) == ("read-only", 1, 1)
     assert (reply.agents, reply.live_entries, reply.coordinator) == (0, 0, None)
     body = world.last(kinds.BoardOpened)
-    assert (body.name, body.format, body.policy) == (NAME, 2, reply.policy)
+    assert (body.name, body.format, body.policy) == (NAME, 3, reply.policy)
 
 
 def test_opening_again_is_a_no_op(worlds: Worlds) -> None:
@@ -87,26 +87,25 @@ def test_an_operators_other_commands_open_as_well(worlds: Worlds) -> None:
     assert world.kinds == ["board.opened", "board.policy-changed"]
 
 
-@pytest.mark.parametrize("wanted", [0, -1, 3, 2**53 - 1])
+@pytest.mark.parametrize("wanted", [0, -1, 4, 2**53 - 1])
 def test_a_format_that_this_release_does_not_write_is_refused(world: World, wanted: int) -> None:
     for command in (ask.RaiseFormat(format=wanted), ask.OpenBoard(format=wanted)):
         with pytest.raises(Malformed) as caught:
             world.operator.sends(command)
-        assert (caught.value.member, caught.value.limit) == ("/format", 2)
+        assert (caught.value.member, caught.value.limit) == ("/format", 3)
 
 
 def test_raising_to_the_format_that_is_there_appends_nothing(world: World) -> None:
-    assert world.operator.sends(ask.RaiseFormat(format=2)).seq is None
+    assert world.operator.sends(ask.RaiseFormat(format=3)).seq is None
 
 
-def test_a_format_is_raised_and_never_falls(worlds: Worlds, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_format_is_raised_and_never_falls(worlds: Worlds) -> None:
     world = worlds(at_format=1)
     world.operator.sends(ask.OpenBoard(format=None))
     assert world.board.format == 1
     assert world.operator.raises_format(2).seq == 2
     with pytest.raises(Conflict, match="never falls"):
         world.operator.sends(ask.RaiseFormat(format=1))
-    monkeypatch.setattr(kinds, "FORMAT", 3)
     assert world.operator.sends(ask.RaiseFormat(format=3)).seq == 3
     assert world.last(kinds.BoardFormatRaised).format == world.board.format == 3
     assert world.board.notables["format"].detail == "the board's format is now 3"

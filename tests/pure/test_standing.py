@@ -400,7 +400,7 @@ def test_an_agent_reports_its_own(world: World) -> None:
     assert (reply.agents, reply.unknown_kept, reply.mode) == (["a"], [], None)
     body = world.last(kinds.AgentCompacted)
     assert (body.declared_by, body.cause, body.notify, body.kept) == ("self", "truncation", "in-band", None)
-    assert (body.tokens_before, body.tokens_after, body.summary_digest) == (900, 100, "d1")
+    assert (body.tokens, body.summary_digest) == (kinds.Tokens(before=900, after=100), "d1")
     assert agent.compacts(agents=["a", "a"]).agents == ["a"]
 
 

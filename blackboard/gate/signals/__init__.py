@@ -25,5 +25,5 @@ _FIRST: tuple[tuple[str, Signal], ...] = (
     ("invented-record", invented_record),
 )
 
-SIGNALS: dict[int, tuple[tuple[str, Signal], ...]] = {1: _FIRST, 2: _FIRST}
+SIGNALS: dict[int, tuple[tuple[str, Signal], ...]] = {1: _FIRST, 2: _FIRST, 3: _FIRST}
 """The signals by board format, each with the name that policies and events give it."""

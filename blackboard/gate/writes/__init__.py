@@ -28,7 +28,7 @@ _FIRST: tuple[tuple[str, Rule], ...] = (
     ("basis-moved", basis_moved),
 )
 
-RULES: dict[int, tuple[tuple[str, Rule], ...]] = {1: _FIRST, 2: _FIRST}
+RULES: dict[int, tuple[tuple[str, Rule], ...]] = {1: _FIRST, 2: _FIRST, 3: _FIRST}
 """The rules by board format, each with its code: an old verdict is judged again by the rules that made it."""
 
 CODES: tuple[str, ...] = tuple(code for code, _ in RULES[max(RULES)])
