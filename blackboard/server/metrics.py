@@ -40,14 +40,19 @@ _HELP: Final = {
     "conflicts": "Appends that another server's came before.",
     "events": "Events appended.",
     "failures": "Commands that failed because of a fault in the service.",
+    "feed_lag_seconds": "Seconds from another server's event to the feeds of this one.",
     "followers": "Live feeds open now.",
+    "foreign_events": "Events of other servers that boards in memory were moved on by.",
     "live_boards": "Boards in memory now.",
+    "lock_commits": "Commits before which the board was locked, because other servers append to it.",
+    "lock_seconds": "Seconds that a board's lock was waited for.",
     "overtaken": "Times that a follower went back to the table.",
     "rate_limited": "Refused writes that were not logged.",
     "reads": "Keys served by recorded reads.",
     "rejections": "Writes refused, by the first rule that they break.",
     "replays": "Commands answered from the log by their idempotency key.",
     "rereads": "Keys served that were owed to a demotion: what the protection costs.",
+    "retries": "What the database had to be asked again, by SQLSTATE.",
     "rows_fetched": "Rows that decisions fetched from the log.",
     "signals": "Signals raised, by name.",
     "snapshots": "Snapshots taken.",
@@ -55,7 +60,7 @@ _HELP: Final = {
     "unknown_outcomes": "Commits whose result the store could not tell.",
     "verdicts": "Actions checked, by verdict.",
 }
-_LABELS: Final = {"rejections": "code", "signals": "signal", "verdicts": "verdict"}
+_LABELS: Final = {"rejections": "code", "retries": "sqlstate", "signals": "signal", "verdicts": "verdict"}
 
 
 class RequestCounts:

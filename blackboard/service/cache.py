@@ -47,6 +47,10 @@ class Cache:
             self._sweep = asyncio.get_running_loop().call_later(self._pace, self._evict_idle)
         return live
 
+    def find(self, name: str) -> LiveBoard | None:
+        """The live board of this name, where there is one; it counts as no use of it."""
+        return self._boards.get(name)
+
     def all(self) -> list[LiveBoard]:
         """Every live board."""
         return list(self._boards.values())

@@ -3,7 +3,8 @@
 ==================  ===================================================================================
 the append says     then
 ==================  ===================================================================================
-`SeqTaken`          somebody was first: load again, decide the whole batch again
+`SeqTaken`          somebody was first: load again, decide the whole batch again; for a while from then on
+                    lock the board first, so that a busy board's servers take turns
 `CommandTaken`      a key is in the log: load again, answer its command from it, decide the rest again
 `OutcomeUnknown`    look whether the rows are there; they are acknowledged, or it goes on as above
 anything else       commit the commands one by one, so that only the guilty one fails
@@ -17,7 +18,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 
 from blackboard.errors import BlackboardError, IntegrityFailure, OutcomeUnknown, StoreBusy, Unavailable
 from blackboard.messages.idempotency import SERVER_MADE
@@ -25,7 +27,7 @@ from blackboard.service.attempt import Attempt, Spoilt
 from blackboard.service.keys import IGNORING_KEYS
 from blackboard.service.pending import Pending, again, unexpected
 from blackboard.service.working import WorkingBoard
-from blackboard.store.contract import CommandTaken, SeqTaken
+from blackboard.store.contract import CommandTaken, Locked, SeqTaken, Store
 
 log = logging.getLogger("blackboard.service")
 
@@ -35,6 +37,14 @@ command after a restart retries others too, and each would cost a reload."""
 
 FIRST_PAUSE = 0.001
 LONGEST_PAUSE = 0.25
+LEAST_WAIT = 0.05
+"""For so many seconds a lock is waited for that nobody need hold."""
+
+More = Callable[[], list[Pending]]
+
+
+def _no_more() -> list[Pending]:
+    return []
 
 
 class _Absent(Exception):
@@ -43,6 +53,14 @@ class _Absent(Exception):
     def __init__(self, cause: OutcomeUnknown) -> None:
         super().__init__(cause.detail)
         self.cause = cause
+
+
+class _Stale(Exception):
+    """Others have appended, and what was decided appends nothing: decide it again further along."""
+
+
+class _NoLock(Exception):
+    """The board's lock was not to be had in time."""
 
 
 class _Patience:
@@ -58,20 +76,28 @@ class _Patience:
     def over(self) -> bool:
         return time.monotonic() >= self._until
 
+    @property
+    def left(self) -> float:
+        return max(LEAST_WAIT, self._until - time.monotonic())
+
     async def pause(self) -> None:
         await asyncio.sleep(self._pause)
         self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
 
 
-async def commit(working: WorkingBoard, batch: Sequence[Pending]) -> list[Pending]:
-    """Answer every command of the batch, except those returned: they go into the next one."""
+async def commit(working: WorkingBoard, batch: Sequence[Pending], more: More = _no_more) -> list[Pending]:
+    """Answer every command of the batch, except those returned: they go into the next one.
+
+    `more` gives what has come meanwhile: where the board has to be locked first, it goes into the same batch.
+    """
     patience = _Patience(working.context.settings.conflict_seconds)
     left = list(batch)
     while left:
         try:
-            attempt = await _attempt(working, left, patience)
-        except (SeqTaken, CommandTaken, _Absent) as conflict:
-            working.forget()
+            attempt = await _attempt(working, left, patience, more)
+        except _Stale:
+            working.behind = True
+        except (SeqTaken, CommandTaken, _Absent, _NoLock) as conflict:
             _mark(working, left, conflict)
             if patience.over:
                 _give_up(working, left, conflict)
@@ -93,10 +119,57 @@ async def commit(working: WorkingBoard, batch: Sequence[Pending]) -> list[Pendin
     return []
 
 
-async def _attempt(working: WorkingBoard, batch: Sequence[Pending], patience: _Patience) -> Attempt:
+async def _attempt(working: WorkingBoard, left: list[Pending], patience: _Patience, more: More) -> Attempt:
+    if working.locking:
+        attempt = await _under_lock(working, left, patience, more)
+    else:
+        fresh = await working.ready()
+        attempt = await _decide(working, left)
+        if attempt.rows:
+            await _append(working, attempt, working.context.store)
+        elif not (fresh or await working.confirmed()):
+            raise _Stale
+    if attempt.unknown is not None:
+        await _find(working, attempt, left, patience, attempt.unknown)
+    if attempt.rows:
+        seconds = time.perf_counter() - attempt.began
+        working.context.metrics.committed(
+            events=len(attempt.rows), commands=len(attempt.answers), seconds=seconds
+        )
+    working.moved_on(attempt.rows, attempt.tip)
+    if attempt.unknown is not None:
+        working.forget()
+    _settle(working, attempt)
+    return attempt
+
+
+async def _under_lock(working: WorkingBoard, left: list[Pending], patience: _Patience, more: More) -> Attempt:
+    """One try while nobody else can append: what is decided is decided on the end of the log."""
+    await working.load()  # the long part comes before the lock
+    metrics = working.context.metrics
+    started = time.perf_counter()
+    async with AsyncExitStack() as stack:
+        try:
+            async with asyncio.timeout(patience.left):
+                locked = await stack.enter_async_context(working.context.store.lock(working.name))
+        except (TimeoutError, StoreBusy) as error:
+            raise _NoLock from error
+        metrics.lock_seconds.observe(time.perf_counter() - started)
+        left += more()
+        if await working.catch_up():
+            working.contended()
+        attempt = await _decide(working, left)
+        if attempt.rows:
+            await _append(working, attempt, locked)
+            metrics.lock_commits += 1
+    return attempt
+
+
+async def _decide(working: WorkingBoard, batch: Sequence[Pending]) -> Attempt:
+    """Decide the batch on the working board, which moves on by it."""
     context = working.context
-    board = await working.load()
-    attempt = Attempt(context, working.name, board, working.tip, working.limiter)
+    assert working.board is not None
+    attempt = Attempt(context, working.name, working.board, working.tip, working.limiter)
     wary = working.wary_until > 0 and context.clock() < working.wary_until
     known = [
         pending
@@ -105,41 +178,32 @@ async def _attempt(working: WorkingBoard, batch: Sequence[Pending], patience: _P
         or (pending.keyed and (wary or (pending.actor, pending.command_id) in working.keys))
     ]
     await attempt.decide(batch, known)
-    sure = await _append(working, attempt, batch, patience)
-    working.moved_on(attempt.rows, attempt.tip)
-    if not sure:
-        working.forget()
-    _settle(working, attempt)
     return attempt
 
 
-async def _append(
-    working: WorkingBoard, attempt: Attempt, batch: Sequence[Pending], patience: _Patience
-) -> bool:
-    """Append the attempt's rows; False where the store could not tell that it did, and was asked."""
-    if not attempt.rows:
-        await working.confirm()
-        return True
-    metrics, sure = working.context.metrics, True
-    started = time.perf_counter()
+async def _append(working: WorkingBoard, attempt: Attempt, place: Store | Locked) -> None:
+    """Append the attempt's rows. Where the store cannot tell whether it did, that is noted."""
+    attempt.began = time.perf_counter()
     try:
-        await working.context.store.append(attempt.rows)
+        await place.append(attempt.rows)
     except OutcomeUnknown as error:
-        sure = False
-        metrics.unknown_outcomes += 1
-        for pending in batch:
-            pending.unknown |= (pending.actor, pending.command_id) in attempt.bound
-        await _find(working, attempt, patience, error)
-    seconds = time.perf_counter() - started
-    metrics.committed(events=len(attempt.rows), commands=len(attempt.answers), seconds=seconds)
-    return sure
+        working.context.metrics.unknown_outcomes += 1
+        attempt.unknown = error
 
 
-async def _find(working: WorkingBoard, attempt: Attempt, patience: _Patience, error: OutcomeUnknown) -> None:
+async def _find(
+    working: WorkingBoard,
+    attempt: Attempt,
+    batch: Sequence[Pending],
+    patience: _Patience,
+    error: OutcomeUnknown,
+) -> None:
     """Return if the attempt's rows are in the log, raise `_Absent` if not.
 
     One commit holds them all, and a hash stands for everything before it: the first row tells.
     """
+    for pending in batch:
+        pending.unknown |= (pending.actor, pending.command_id) in attempt.bound
     while True:
         try:
             found = await working.context.store.rows(working.name, after=attempt.start.seq, limit=1)
@@ -163,9 +227,13 @@ def _settle(working: WorkingBoard, attempt: Attempt) -> None:
 
 
 def _mark(working: WorkingBoard, batch: Sequence[Pending], conflict: Exception) -> None:
-    """Say which commands are to be looked for in the log before they are decided again."""
-    metrics = working.context.metrics
-    metrics.conflicts += not isinstance(conflict, _Absent)
+    """Drop what was decided for nothing, and say which commands are to be looked for in the log first."""
+    if isinstance(conflict, _NoLock):
+        return  # nothing was tried
+    working.forget()
+    working.context.metrics.conflicts += not isinstance(conflict, _Absent)
+    if isinstance(conflict, SeqTaken):
+        working.contended()
     taken: set[tuple[str, str]] = set()
     if isinstance(conflict, CommandTaken):
         working.wary_until = working.context.clock() + WARY_MICROSECONDS

@@ -29,13 +29,17 @@ class CaughtUp:
 
 
 class Feed:
-    """The end of one board's log, for those who follow it."""
+    """The end of one board's log, for those who follow it.
 
-    __slots__ = ("_bell", "_ring", "closed", "followers", "head")
+    `log` counts the logs that this was the end of: one more each time that the log turns out to be another.
+    """
+
+    __slots__ = ("_bell", "_ring", "closed", "followers", "head", "log")
 
     def __init__(self) -> None:
         self.followers = 0
         self.head = 0
+        self.log = 1
         self.closed = False
         self._ring: list[Row] = []
         self._bell = asyncio.Event()
@@ -55,6 +59,13 @@ class Feed:
         """The log is known to reach `head`; what is not in the ring is in the table."""
         self._reach(head)
 
+    def restart(self, head: int) -> None:
+        """The log is no longer the one that it was, and reaches `head`: what was followed has ended."""
+        self.log += 1
+        self.head = head
+        self._ring.clear()
+        self._wake()
+
     def _reach(self, head: int) -> None:
         self.head = max(self.head, head)
         if not self.followers:
@@ -71,8 +82,9 @@ class Feed:
         return self._ring[-missing:] if missing <= len(self._ring) else None
 
     async def more(self, seq: int) -> None:
-        """Wait until there is something after `seq`, or the feed has ended."""
-        while self.head <= seq and not self.closed:
+        """Wait until there is something after `seq`, or the feed has ended or is that of another log."""
+        log = self.log
+        while self.head <= seq and not self.closed and self.log == log:
             await self._bell.wait()
 
     def join(self) -> None:

@@ -19,7 +19,6 @@ from blackboard.service.commit import commit
 from blackboard.service.context import Context
 from blackboard.service.pending import Pending, again, unexpected
 from blackboard.service.working import WorkingBoard
-from blackboard.store.contract import SeqTaken
 
 log = logging.getLogger("blackboard.service")
 T = TypeVar("T")
@@ -57,7 +56,18 @@ class LiveBoard:
     @property
     def busy(self) -> bool:
         """Whether it is at work, followed, or being saved: not to be evicted."""
-        return self._task is not None or self.working.feed.followers > 0 or self.working.saving
+        return self._task is not None or self.followed or self.working.saving
+
+    @property
+    def followed(self) -> bool:
+        """Whether anybody follows it."""
+        return self.working.feed.followers > 0
+
+    def hear(self) -> None:
+        """Others may have appended: whoever follows is told at once, the next command catches up first."""
+        self.working.behind = True
+        if self.followed:
+            self._wake()
 
     def submit(self, pending: Pending) -> None:
         """Queue a command. Raises `Unavailable` where too many wait."""
@@ -93,13 +103,16 @@ class LiveBoard:
 
     async def _work(self) -> None:
         try:
-            while self._pending or self._questions:
+            while self._pending or self._questions or (self.working.behind and self.followed):
                 if self._questions:
                     await self._answer()
                 if self._pending:
                     self._take()
-                    self._pending.extendleft(reversed(await commit(self.working, self._batch)))
+                    deferred = await commit(self.working, self._batch, self._take)
+                    self._pending.extendleft(reversed(deferred))
                     self._batch.clear()
+                elif self.working.behind and self.followed:
+                    await self._look()
                 if self.working.due:
                     await self.working.save()
         except Exception:
@@ -109,14 +122,26 @@ class LiveBoard:
             self._abandon()
             self._when_idle(self)
 
-    def _take(self) -> None:
-        """Take the commands of the next batch: as many as make up a batch of events, at least one."""
+    def _take(self) -> list[Pending]:
+        """Take what goes into the next batch, as many as make up a batch of events; return what was taken."""
         most = self.working.context.settings.batch_events
-        size = 0
+        before = len(self._batch)
+        size = sum(_size(pending) for pending in self._batch)
         while self._pending and size < most:
             pending = self._pending.popleft()
-            size += len(pending.prepared.writes) or 1
+            size += _size(pending)
             self._batch.append(pending)
+        return self._batch[before:]
+
+    async def _look(self) -> None:
+        try:
+            await self.working.look()
+        except Unavailable:
+            pass  # whoever asks for something is told; the feeds go on at the next look
+        except BlackboardError as error:
+            log.warning("board %s: its feeds wait: %s", self.name, error.detail)
+        except Exception:
+            log.exception("board %s: its feeds wait", self.name)
 
     async def _answer(self) -> None:
         # What is asked while the board is looked up rests on the next look.
@@ -136,13 +161,10 @@ class LiveBoard:
                 _put(question, board)
 
     async def _current(self) -> Board:
-        board = await self.working.load()
-        try:
-            await self.working.confirm()
-        except SeqTaken:
-            self.working.forget()
-            board = await self.working.load()
-        return board
+        working = self.working
+        if not (await working.ready() or await working.confirmed()):
+            await working.catch_up()
+        return await working.load()
 
     def _abandon(self) -> None:
         # Reached with something left only when the task itself was ended from outside, with its loop.
@@ -160,6 +182,10 @@ class LiveBoard:
         self._batch.clear()
         self._pending.clear()
         self._questions.clear()
+
+
+def _size(pending: Pending) -> int:
+    return len(pending.prepared.writes) or 1
 
 
 def _answered(question: Callable[[Board], T], board: Board) -> T:

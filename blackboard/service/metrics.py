@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+LAGS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -36,6 +37,11 @@ class Metrics:
     `rereads` are the keys served that were owed to a demotion, part of `reads`. `replays` were answered from
     the log by their idempotency key. `overtaken` is how often a follower fell so far behind that it went back
     to the table.
+
+    Where other processes append to the same database: `foreign_events` are theirs that a board in memory was
+    moved on by, `feed_lag_seconds` how old they were when a followed board heard of them, by two machines'
+    clocks. `lock_commits` are the commits, part of `appends`, before which the board was locked, and
+    `lock_seconds` how long the lock was waited for. `retries` are the store's, by SQLSTATE.
     """
 
     __slots__ = (
@@ -51,14 +57,19 @@ class Metrics:
         "conflicts",
         "events",
         "failures",
+        "feed_lag_seconds",
         "followers",
+        "foreign_events",
         "live_boards",
+        "lock_commits",
+        "lock_seconds",
         "overtaken",
         "rate_limited",
         "reads",
         "rejections",
         "replays",
         "rereads",
+        "retries",
         "rows_fetched",
         "signals",
         "snapshots",
@@ -67,7 +78,7 @@ class Metrics:
         "verdicts",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, retries: Counter[str] | None = None) -> None:
         self.append_seconds = Histogram(SECONDS)
         self.batch_commands = Histogram(BATCH_SIZES)
         self.batch_events = Histogram(BATCH_SIZES)
@@ -80,14 +91,19 @@ class Metrics:
         self.conflicts = 0
         self.events = 0
         self.failures = 0
+        self.feed_lag_seconds = Histogram(LAGS)
         self.followers = 0
+        self.foreign_events = 0
         self.live_boards = 0
+        self.lock_commits = 0
+        self.lock_seconds = Histogram(SECONDS)
         self.overtaken = 0
         self.rate_limited = 0
         self.reads = 0
         self.rejections: Counter[str] = Counter()
         self.replays = 0
         self.rereads = 0
+        self.retries: Counter[str] = Counter() if retries is None else retries
         self.rows_fetched = 0
         self.signals: Counter[str] = Counter()
         self.snapshots = 0

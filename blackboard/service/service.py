@@ -28,6 +28,7 @@ from blackboard.service.live import LiveBoard
 from blackboard.service.metrics import Metrics
 from blackboard.service.pending import Pending, Waiting, unexpected
 from blackboard.service.signing import Signer
+from blackboard.service.watching import Watcher
 from blackboard.store.contract import Store
 
 log = logging.getLogger("blackboard.service")
@@ -66,7 +67,7 @@ class Service:
         self.store = store
         self.settings = settings
         self.limits = limits_of(settings)
-        self.metrics = Metrics()
+        self.metrics = Metrics(store.retries)
         self._context = Context(
             store,
             settings,
@@ -79,6 +80,7 @@ class Service:
             store.shared,
         )
         self._cache = Cache(self._context)
+        self._watcher = Watcher(self._context, self._cache) if store.shared else None
         self._closed = False
 
     async def execute(
@@ -164,7 +166,8 @@ class Service:
     ) -> AsyncGenerator[Row | CaughtUp, None]:
         """Every row after `after`, in order, each once: those there are, `CaughtUp`, then live.
 
-        Ends when the service closes. Raises `UnknownBoard`, `BeyondHead`, `Unavailable`.
+        Ends when the service closes. Raises `UnknownBoard`, `BeyondHead`, `Unavailable`; `IntegrityFailure`
+        where rows are missing, or the log was put back to an earlier state.
         """
         async with aclosing(self.follow_slices(board, principal, after)) as slices:
             async for found in slices:
@@ -181,14 +184,17 @@ class Service:
         authorize(principal, board, ask.Follow(after=after))
         live = self._join(board)
         feed, behind = live.working.feed, True
+        followed = feed.log
         try:
             queries.check_reached(board, await self._head(live), after)
-            while True:
+            while feed.log == followed:
                 rows = feed.after(after)
                 if rows is None:
                     rows = await self._from_table(board, after, feed.head)
                     self.metrics.overtaken += not behind
                     behind = True
+                    if feed.log != followed:
+                        break
                 if rows:
                     after = rows[-1].seq
                     yield rows
@@ -199,12 +205,18 @@ class Service:
                     return
                 else:
                     await feed.more(after)
+            raise IntegrityFailure(
+                f"the log of board {board!r} is no longer the one that was followed up to {after}: it was "
+                "put back to an earlier state. Read it again from its beginning"
+            )
         finally:
             self._leave(live)
 
     async def close(self) -> None:
         """Take no more, finish what was taken, end the feeds. The store stays open. Idempotent."""
         self._closed = True
+        if self._watcher is not None:
+            await self._watcher.close()
         for live in self._cache.all():
             await live.idle()
             live.working.feed.close()
@@ -212,6 +224,8 @@ class Service:
 
     def _live(self, board: str) -> LiveBoard:
         self._check_open()
+        if self._watcher is not None:
+            self._watcher.start()
         return self._cache.get(board)
 
     def _check_open(self) -> None:
