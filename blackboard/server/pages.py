@@ -36,6 +36,7 @@ log = logging.getLogger("blackboard.server")
 
 _FOR_ANYBODY: Final = frozenset(
     {"engine", "version", "synchronous", "durable", "revision", "newest_revision"}
+    | {"fsync", "synchronous_commit", "full_page_writes"}
 )
 _CSP: Final = (
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -92,6 +93,7 @@ class Pages:
                 "status": "ready",
                 "version": __version__,
                 "durability": self._durability,
+                "at_risk": state.at_risk,
                 "store": store,
                 "guarantee": guarantee,
             }

@@ -17,6 +17,7 @@ from blackboard.errors import BlackboardError, Unavailable
 from blackboard.messages import commands as ask
 from blackboard.messages.principal import Principal
 from blackboard.service import Service
+from blackboard.store.durability import at_risk
 
 __all__ = ["Guarantees", "Readiness", "State"]
 
@@ -48,6 +49,11 @@ class State(NamedTuple):
     unchecked: int
 
     @property
+    def at_risk(self) -> list[str]:
+        """The settings by which an acknowledged event can be lost; none: it survives power loss."""
+        return at_risk(self.store)
+
+    @property
     def intact(self) -> bool | None:
         """Whether every board keeps the whole guarantee; None: not known yet."""
         if self.off:
@@ -67,7 +73,9 @@ class Readiness:
         self._boards: list[str] = []
 
     async def look(self) -> State:
-        """The state now. Raises `Unavailable` where the store does not answer, or its file is gone."""
+        """The state now. Raises `Unavailable` where the store does not answer, its file is gone, or it takes
+        no writes.
+        """
         if time.monotonic() >= self._until:
             self._store = dict(await self._service.store.check())
             self._boards = [row.name for row in await self._service.store.boards()]
@@ -77,6 +85,10 @@ class Readiness:
             raise Unavailable(
                 "the database's file is no longer where it was: what is stored now would be lost. Stop the "
                 "server and put the file back"
+            )
+        if self._store.get("replica") is True:
+            raise Unavailable(
+                "the database is a standby, which takes no writes: name its primary, or promote it"
             )
         off = self._guarantees.off
         return State(

@@ -120,6 +120,42 @@ async def test_a_store_that_does_not_answer_is_not_ready(
     assert (await server.ask("GET", "/livez", who=None)).status == 200
 
 
+@pytest.mark.parametrize(
+    ("figures", "at_risk"),
+    [
+        ({"engine": "postgresql", "fsync": "on", "synchronous_commit": "on"}, []),
+        ({"engine": "postgresql", "fsync": "on", "synchronous_commit": "remote_apply"}, []),
+        ({"engine": "postgresql", "fsync": "off", "synchronous_commit": "on"}, ["fsync=off"]),
+        ({"engine": "postgresql", "fsync": "on", "synchronous_commit": "off"}, ["synchronous_commit=off"]),
+        ({"engine": "sqlite", "synchronous": "full"}, []),
+        ({"engine": "sqlite", "synchronous": "normal"}, ["synchronous=normal"]),
+        ({"engine": "memory", "durable": False}, ["durable=false"]),
+    ],
+)
+async def test_readyz_tells_anybody_by_what_an_acknowledged_event_can_be_lost(
+    figures: dict[str, Any], at_risk: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def told() -> dict[str, Any]:
+        return figures | {"connections": 7}
+
+    async with driven(local=False) as server:
+        monkeypatch.setattr(server.store, "check", told)
+        answer = (await server.ask("GET", "/readyz", who=None)).json()
+        assert (answer["at_risk"], answer["store"]) == (at_risk, figures)
+
+
+async def test_a_database_that_takes_no_writes_is_not_ready(
+    server: Driven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def standby() -> dict[str, Any]:
+        return {"engine": "postgresql", "replica": True}
+
+    monkeypatch.setattr(server.store, "check", standby)
+    answer = await server.ask("GET", "/readyz", who=None)
+    assert answer.status == 503
+    assert "standby" in answer.problem()["detail"]
+
+
 async def test_a_database_whose_file_is_gone_is_not_ready(
     server: Driven, monkeypatch: pytest.MonkeyPatch
 ) -> None:
