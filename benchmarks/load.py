@@ -3,17 +3,20 @@
 `python -m benchmarks.load` reads one plan (JSON, one line), then one line for each turn; it answers each with
 a line. Every agent has its own connection, token and keys, writes the right revisions, waits for the answer
 before it sends the next request, and says with each what it has seen, as the client library does. Of an
-answer only the status, the length and the head are looked at, but of every answer.
+answer only the status, the length and the head are looked at, but of every answer. Followers read the live
+feed of a board beside them, and count its events.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import statistics
 import sys
 import time
 from collections import Counter
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -21,24 +24,37 @@ from msgspec import Struct
 from benchmarks.logs import value
 from benchmarks.run import runner
 
+P = TypeVar("P", bound=asyncio.Protocol)
+
 OPEN_SECONDS = 20
 DRAIN_SECONDS = 20
+RECORDED_AT = b'"recorded_at":'
 
 
 class Agent(Struct):
-    """One agent: its token, and the keys that are its own."""
-
-    token: str
-    keys: list[str]
-
-
-class Plan(Struct):
-    """What to send where. Every request is one batch that writes all keys of its agent."""
+    """One agent: the server and the board that it writes to, its token, and the keys that are its own."""
 
     host: str
     port: int
     board: str
+    token: str
+    keys: list[str]
+
+
+class Follower(Struct):
+    """One reader of a board's live feed, at a server."""
+
+    host: str
+    port: int
+    board: str
+    token: str
+
+
+class Plan(Struct):
+    """Who does what. Every request is one batch that writes all keys of its agent."""
+
     agents: list[Agent]
+    followers: list[Follower] = []
 
 
 class Turn(Struct):
@@ -48,7 +64,11 @@ class Turn(Struct):
 
 
 class Outcome(Struct):
-    """What came of a turn. Only answers with status 200 count as requests; latencies in microseconds."""
+    """What came of a turn. Only answers with status 200 count as requests; latencies in microseconds.
+
+    `served` are the requests by the server's port; `followed` counts the events of all feeds. `lag` is the
+    median time from an event's record to a follower, in microseconds, over the newest event of each chunk.
+    """
 
     requests: int
     writes: int
@@ -57,16 +77,20 @@ class Outcome(Struct):
     refused: dict[str, int]
     p50: float
     p99: float
+    served: dict[int, int] = {}
+    followed: int = 0
+    lag: float = 0.0
     sample: str = ""
 
 
 class Client(asyncio.Protocol):
     """One connection, one request at a time."""
 
-    def __init__(self, plan: Plan, agent: Agent, load: Load) -> None:
+    def __init__(self, agent: Agent, load: Load) -> None:
+        self.served = 0
         self._load = load
         self._head = (
-            f"POST /v1/boards/{plan.board}/writes HTTP/1.1\r\nhost: {plan.host}:{plan.port}\r\n"
+            f"POST /v1/boards/{agent.board}/writes HTTP/1.1\r\nhost: {agent.host}:{agent.port}\r\n"
             f"authorization: Bearer {agent.token}\r\ncontent-type: application/json\r\n"
         ).encode() + b"blackboard-seen: %d\r\ncontent-length: %d\r\n\r\n"
         self._bodies = [_body(agent.keys, turn) for turn in range(4)]
@@ -103,6 +127,7 @@ class Client(asyncio.Protocol):
             at = data.find(b'"head":', end) + 7
             self._seen = int(data[at : at + 20].split(b",", 1)[0].split(b"}", 1)[0])
             load.latencies.append(time.perf_counter() - self._sent)
+            self.served += 1
         else:
             load.refused[data[9:12].decode()] += 1
             load.sample = data[end + 4 : end + 600].decode()
@@ -116,8 +141,38 @@ class Client(asyncio.Protocol):
         self._load.rest()
 
 
-def _same(client: Client) -> Client:
-    return client
+class Feed(asyncio.Protocol):
+    """One live feed, from the board's end on. Its events are told apart by the lines that carry their seq."""
+
+    def __init__(self, follower: Follower, load: Load) -> None:
+        self._load = load
+        self._request = (
+            f"GET /v1/boards/{follower.board}/stream HTTP/1.1\r\nhost: {follower.host}:{follower.port}\r\n"
+            f"authorization: Bearer {follower.token}\r\n\r\n"
+        ).encode()
+        self._left = b""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as called
+        transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        load = self._load
+        data = self._left + data
+        cut = data.rfind(b"\n\n") + 2
+        whole, self._left = data[:cut], data[cut:]
+        events = whole.count(b"\nid: ") + whole.startswith(b"id: ")
+        if events:
+            load.followed += events
+            at = whole.rfind(RECORDED_AT) + len(RECORDED_AT)
+            load.lags.append(time.time() - int(whole[at : at + 20].split(b",", 1)[0]) / 1e6)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._load.running:
+            self._load.refused["feed lost"] += 1
+
+
+def _same(protocol: P) -> P:
+    return protocol
 
 
 def _body(keys: list[str], turn: int) -> bytes:
@@ -135,7 +190,10 @@ class Load:
         self.latencies: list[float] = []
         self.refused: Counter[str] = Counter()
         self.sample = ""
+        self.lags: list[float] = []
+        self.followed = 0
         self._clients: list[Client] = []
+        self._ports: list[int] = []
         self._active = 0
         self._resting = asyncio.Event()
 
@@ -143,9 +201,13 @@ class Load:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(OPEN_SECONDS):
             for agent in plan.agents:
-                client = Client(plan, agent, self)
-                await loop.create_connection(partial(_same, client), plan.host, plan.port)
+                client = Client(agent, self)
+                await loop.create_connection(partial(_same, client), agent.host, agent.port)
                 self._clients.append(client)
+                self._ports.append(agent.port)
+            for follower in plan.followers:
+                feed = Feed(follower, self)
+                await loop.create_connection(partial(_same, feed), follower.host, follower.port)
 
     def rest(self) -> None:
         """A client has ended its turn."""
@@ -155,9 +217,7 @@ class Load:
 
     async def turn(self, seconds: float, writes: int) -> Outcome:
         """Everybody writes for so long; requests under way at the end are awaited, and counted."""
-        self.latencies.clear()
-        self.refused.clear()
-        self._resting.clear()
+        self._clear()
         self.running, self._active = True, len(self._clients)
         cpu, begun = time.process_time(), time.perf_counter()
         for client in self._clients:
@@ -167,16 +227,33 @@ class Load:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._resting.wait(), DRAIN_SECONDS)
         taken, used = time.perf_counter() - begun, time.process_time() - cpu
+        return self._outcome(taken, used, writes)
+
+    def _clear(self) -> None:
+        for counted in (self.latencies, self.refused, self.lags):
+            counted.clear()
+        self.followed = 0
+        for client in self._clients:
+            client.served = 0
+        self._resting.clear()
+
+    def _outcome(self, seconds: float, cpu: float, writes: int) -> Outcome:
         ordered = sorted(self.latencies) or [0.0]
+        served: Counter[int] = Counter()
+        for client, port in zip(self._clients, self._ports, strict=True):
+            served[port] += client.served
         return Outcome(
-            len(self.latencies),
-            len(self.latencies) * writes,
-            taken,
-            used,
-            dict(self.refused),
-            ordered[len(ordered) // 2] * 1e6,
-            ordered[len(ordered) * 99 // 100] * 1e6,
-            self.sample,
+            requests=len(self.latencies),
+            writes=len(self.latencies) * writes,
+            seconds=seconds,
+            cpu=cpu,
+            refused=dict(self.refused),
+            p50=ordered[len(ordered) // 2] * 1e6,
+            p99=ordered[len(ordered) * 99 // 100] * 1e6,
+            served=dict(served),
+            followed=self.followed,
+            lag=statistics.median(self.lags or [0.0]) * 1e6,
+            sample=self.sample,
         )
 
 

@@ -85,7 +85,13 @@ def resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def cpu_seconds_of(pid: int) -> float:
-    """The CPU time that a process has used, all its threads together."""
+def cpu_seconds_of(pid: int, *, ended_children: bool = False) -> float:
+    """The CPU time that a process has used, all its threads together; on demand with its ended children."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    used = fields[11:15] if ended_children else fields[11:13]
+    return sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and that live."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]

@@ -18,11 +18,16 @@ T = TypeVar("T")
 
 
 class Run:
-    """What every benchmark gets. `place` is a directory on a real disk that the run removes."""
+    """What every benchmark gets. `place` is a directory on a real disk that the run removes; `postgres` the
+    URL of a PostgreSQL to use, where one is given.
+    """
 
-    def __init__(self, sizes: Sizes, place: Path, *, quiet: bool = False) -> None:
+    def __init__(
+        self, sizes: Sizes, place: Path, *, postgres: str | None = None, quiet: bool = False
+    ) -> None:
         self.sizes = sizes
         self.place = place
+        self.postgres = postgres
         self._quiet = quiet
         self._numbers = itertools.count(1)
         self._files: dict[Spec, Path] = {}

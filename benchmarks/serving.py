@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from benchmarks.load import Agent, Outcome, Plan, Turn
-from benchmarks.logs import BOARD, agent_name
+from benchmarks.logs import agent_name
 from benchmarks.machine import cpu_seconds_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,23 +25,33 @@ STOP_SECONDS = 30
 
 
 class Server:
-    """`blackboard serve` on a free port, with durability full and a board."""
+    """`blackboard serve` on a free port, with durability full."""
 
     def __init__(self, place: Path, process: subprocess.Popen[bytes]) -> None:
         self.process = process
         self._place = place
         self.url = self._announced()
         self._operator = (place / "operator.token").read_text(encoding="ascii").strip()
-        self._ask("PUT", f"/v1/boards/{BOARD}", {})
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port."""
+        where = urlsplit(self.url)
+        return str(where.hostname), where.port or 0
+
+    def open(self, *boards: str) -> None:
+        """Open these boards."""
+        for board in boards:
+            self._ask("PUT", f"/v1/boards/{board}", {})
 
     @property
     def cpu(self) -> float:
         """The CPU seconds that the server has used."""
         return cpu_seconds_of(self.process.pid)
 
-    def token(self, agent: str) -> str:
-        """A fresh token of an agent."""
-        asked = {"role": "agent", "name": agent, "boards": [BOARD]}
+    def token(self, name: str, role: str = "agent") -> str:
+        """A fresh token for every board."""
+        asked = {"role": role, "name": name, "boards": ["*"]}
         token: str = self._ask("POST", "/v1/tokens", asked)["token"]
         return token
 
@@ -66,14 +76,18 @@ class Server:
 
 
 @contextmanager
-def serving(place: Path) -> Iterator[Server]:
-    """A server whose files lie in `place`; it is told to stop at the end, and has to."""
+def serving(place: Path, db: str | None = None, *flags: str) -> Iterator[Server]:
+    """A server whose files lie in `place`, the database too where no URL is given. It is told to stop at the
+    end, and has to.
+    """
     place.mkdir()
     command = [sys.executable, "-m", "blackboard", "serve", "--port", "0"]
-    command += ["--state-dir", str(place), "--db", str(place / "served.db"), "--durability", "full"]
+    command += ["--state-dir", str(place), "--durability", "full", *flags]
+    # A URL has a password in it, which a list of processes would show.
+    named = environment() | {"BLACKBOARD_DB": db or str(place / "served.db")}
     with (place / "stderr").open("wb") as errors:
         process = subprocess.Popen(
-            command, cwd=place, env=environment(), stdin=subprocess.DEVNULL, stdout=errors, stderr=errors
+            command, cwd=place, env=named, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors
         )
     try:
         yield Server(place, process)
@@ -116,8 +130,8 @@ class Loaded:
 
 
 @contextmanager
-def loading(server: Server, clients: int, batch: int) -> Iterator[Loaded]:
-    """`clients` agents against the server, each of them with `batch` keys of its own."""
+def loading(plan: Plan) -> Iterator[Loaded]:
+    """The load of a plan, connected."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.load"],
         cwd=ROOT,
@@ -126,18 +140,28 @@ def loading(server: Server, clients: int, batch: int) -> Iterator[Loaded]:
         stdout=subprocess.PIPE,
     )
     try:
-        where = urlsplit(server.url)
-        agents = [
-            Agent(server.token(agent_name(index)), [f"task/{index:03d}/{one:03d}" for one in range(batch)])
-            for index in range(clients)
-        ]
         load = Loaded(process)
-        load.begin(Plan(str(where.hostname), where.port or 0, BOARD, agents))
+        load.begin(plan)
         yield load
     finally:
         assert process.stdin is not None
         process.stdin.close()
         end(process)
+
+
+def agents(server: Server, board: str, indexes: Iterable[int], batch: int = 1) -> list[Agent]:
+    """Agents at a server, each of them with `batch` keys of its own."""
+    host, port = server.address
+    return [
+        Agent(
+            host,
+            port,
+            board,
+            server.token(agent_name(index)),
+            [f"task/{index:03d}/{one:03d}" for one in range(batch)],
+        )
+        for index in indexes
+    ]
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

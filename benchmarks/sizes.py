@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 
 class Sizes(NamedTuple):
-    """Counts of one run. `turn` is how long a side's turn lasts where it is bounded by time, in seconds."""
+    """Counts of one run. `turn` is how long a side's turn lasts where it is bounded by time, in seconds;
+    `servers` share `shared` boards.
+    """
 
     rounds: int
     turn: float
@@ -26,6 +28,8 @@ class Sizes(NamedTuple):
     boards: int
     rules: int
     records: int
+    servers: int
+    shared: int
 
 
 FULL = Sizes(
@@ -47,6 +51,8 @@ FULL = Sizes(
     boards=64,
     rules=100,
     records=100_000,
+    servers=4,
+    shared=50,
 )
 QUICK = Sizes(
     rounds=5,
@@ -67,6 +73,8 @@ QUICK = Sizes(
     boards=16,
     rules=100,
     records=20_000,
+    servers=4,
+    shared=50,
 )
 TINY = Sizes(
     rounds=1,
@@ -87,4 +95,6 @@ TINY = Sizes(
     boards=3,
     rules=10,
     records=300,
+    servers=2,
+    shared=3,
 )

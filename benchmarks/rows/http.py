@@ -12,10 +12,10 @@ import blackboard
 from benchmarks import rawlog
 from benchmarks.figures import FULL, Figure, Target, rates
 from benchmarks.harness import Clock, Sample, median, paired
-from benchmarks.load import Outcome
+from benchmarks.load import Outcome, Plan
 from benchmarks.logs import BOARD, Spec, agent_name, build, value
 from benchmarks.run import Run, runner, slices
-from benchmarks.serving import Server, loading, serving
+from benchmarks.serving import Server, agents, loading, serving
 from blackboard.client import Board
 
 RAW = "raw sqlite3, one row a commit"
@@ -33,18 +33,17 @@ def http(run: Run) -> Iterator[Figure]:
 
 def _figure(run: Run, name: str, clients: int, batch: int, target: Target) -> Figure:
     outcomes: list[Outcome] = []
-    server_cpu: list[float] = []
-    with serving(run.place / name) as server, loading(server, clients, batch) as load:
+    with serving(run.place / name) as server:
+        server.open(BOARD)
+        with loading(Plan(agents(server, BOARD, range(clients), batch))) as load:
 
-        def ours() -> Sample:
-            before = server.cpu
-            outcome = load.turn(run.sizes.turn)
-            outcomes.append(outcome)
-            used = server.cpu - before
-            server_cpu.append(used / max(outcome.writes, 1) * 1e6)
-            return Sample(outcome.writes, outcome.seconds, used)
+            def ours() -> Sample:
+                before = server.cpu
+                outcome = load.turn(run.sizes.turn)
+                outcomes.append(outcome)
+                return Sample(outcome.writes, outcome.seconds, server.cpu - before)
 
-        pairs = _against_raw(run, ours)
+            pairs = _against_raw(run, ours)
     each = f"batches of {batch}" if batch > 1 else "single writes"
     figure = rates(
         name,
@@ -80,12 +79,13 @@ def _against_raw(run: Run, ours):
 def _library(run: Run, clients: int) -> Figure:
     """The same through the client library, whose agents share this process."""
     with serving(run.place / "http.library") as server, runner() as loops:
-        agents = Agents(server, clients)
-        loops.run(agents.open())
+        server.open(BOARD)
+        writing = Agents(server, clients)
+        loops.run(writing.open())
         try:
-            pairs = _against_raw(run, lambda: loops.run(agents.write(run.sizes.turn)))
+            pairs = _against_raw(run, lambda: loops.run(writing.write(run.sizes.turn)))
         finally:
-            loops.run(agents.close())
+            loops.run(writing.close())
     return rates(
         f"http.library.{clients}",
         f"gated writes through the client library over HTTP, {clients} agents in one process",

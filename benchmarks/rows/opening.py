@@ -10,7 +10,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 
@@ -39,7 +38,7 @@ async def main(small, large):
     found = await opened(large, auditor="probe")
     print(json.dumps(found | {"process": first["connect"] + first["open"]}))
 
-asyncio.run(main(*sys.argv[1:]))
+asyncio.run(main(*json.load(sys.stdin)))
 """
 
 
@@ -59,14 +58,19 @@ def opening(run: Run) -> Iterator[Figure]:
     """With half a snapshot's interval behind the snapshot, which is the mean, and with all of it."""
     path = run.file(large_spec(run), tails(run))
     mean, worst = tails(run)
-    yield _figure(run, path, "opening.mean", f"{mean:,} events back (half of the interval between two)")
+    url, mib = f"sqlite:///{path}", path.stat().st_size >> 20
+    yield figure(
+        run, "opening.mean", url, None, mib, f"{mean:,} events back (half of the interval between two)"
+    )
     drop_newest_snapshot(path)
-    yield _figure(run, path, "opening.worst", f"{worst:,} events back (the whole interval)")
+    yield figure(run, "opening.worst", url, None, mib, f"{worst:,} events back (the whole interval)")
 
 
-def _figure(run: Run, path: Path, name: str, where: str) -> Figure:
+def figure(run: Run, name: str, url: str, small: str | None, mib: int, where: str) -> Figure:
+    """Open the board of `url` several times; `small` is where the small board is, None: in a fresh file."""
     spec = large_spec(run)
-    opened = [_open(run.fresh("small"), path) for _ in range(max(run.sizes.rounds // 2, 1) + 1)][1:]
+    times = max(run.sizes.rounds // 2, 1) + 1
+    opened = [_open(small or f"sqlite:///{run.fresh('small')}", url) for _ in range(times)][1:]
     seconds = [one.connect + one.open for one in opened]
     low, high = quartiles(seconds)
     return Figure(
@@ -84,15 +88,23 @@ def _figure(run: Run, path: Path, name: str, where: str) -> Figure:
             "connect_s": median([one.connect for one in opened]),
             "open_s": median([one.open for one in opened]),
             "process_s": median([one.process for one in opened]),
-            "file_mib": path.stat().st_size >> 20,
+            "file_mib": mib,
         },
     )
 
 
-def _open(small: Path, path: Path) -> Opened:
-    run = [sys.executable, "-c", PROBE, f"sqlite:///{small}", f"sqlite:///{path}"]
+def _open(*urls: str) -> Opened:
+    run = [sys.executable, "-c", PROBE]
+    urls_told = msgspec.json.encode(urls).decode()
     done = subprocess.run(
-        run, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=300
+        run,
+        cwd=ROOT,
+        env=environment(),
+        input=urls_told,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     if done.returncode != 0:
         raise RuntimeError(f"the probe failed: {done.stderr}")

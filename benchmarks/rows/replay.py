@@ -17,16 +17,23 @@ from blackboard.store import open_store
 
 def replay(run: Run) -> Iterator[Figure]:
     """Both rows, on a log of single writes without a snapshot."""
-    path = run.file(Spec(run.sizes.replayed, max(run.sizes.replayed // 40, 1), run.sizes.agents))
+    path = run.file(replayed_spec(run))
     yield _figure(run, path, "replay.plain", "digests trusted", verify=False, target=Target(0.35))
     yield _figure(
         run, path, "replay.verifying", "every digest and the chain checked", verify=True, target=Target(0.25)
     )
 
 
+def replayed_spec(run: Run) -> Spec:
+    """The log that is replayed."""
+    return Spec(run.sizes.replayed, max(run.sizes.replayed // 40, 1), run.sizes.agents)
+
+
 def _figure(run: Run, path: Path, name: str, how: str, *, verify: bool, target: Target) -> Figure:
     pairs = paired(
-        lambda: run.await_(_load(path, verify=verify)), partial(rawlog.scan, path, BOARD), run.sizes.rounds
+        lambda: run.await_(load(f"sqlite:///{path}", verify=verify)),
+        partial(rawlog.scan, path, BOARD),
+        run.sizes.rounds,
     )
     return rates(
         name,
@@ -39,8 +46,8 @@ def _figure(run: Run, path: Path, name: str, how: str, *, verify: bool, target: 
     )
 
 
-async def _load(path: Path, *, verify: bool) -> Sample:
-    url = f"sqlite:///{path}"
+async def load(url: str, *, verify: bool) -> Sample:
+    """Fold the whole log of a database."""
     store = await open_store(url, settings(url), read_only=True)
     try:
         with Clock() as clock:

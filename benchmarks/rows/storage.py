@@ -53,14 +53,14 @@ def grouped(run: Run) -> Figure:
 def _pairs(run: Run, count: int, size: int):
     """Both sides append the rows of one log, each side its own copy, `count` rows a turn."""
     total = count * (run.sizes.rounds + 1)
-    mine, theirs = itertools.tee(_rows(total))
+    mine, theirs = itertools.tee(ready(total))
     url = f"sqlite:///{run.fresh('store')}"
     raw = rawlog.RawLog(run.fresh("raw"))
     with runner() as loops:
         store = loops.run(open_store(url, settings(url)))
         try:
             return paired(
-                lambda: loops.run(_append(store, slices(mine, count), size)),
+                lambda: loops.run(append(store, slices(mine, count), size)),
                 lambda: _raw(raw, slices(theirs, count), size),
                 run.sizes.rounds,
             )
@@ -69,12 +69,14 @@ def _pairs(run: Run, count: int, size: int):
             raw.close()
 
 
-def _rows(total: int) -> Iterator[Row]:
+def ready(total: int) -> Iterator[Row]:
+    """Rows that continue each other from the first on."""
     spec = logs.Spec(total, min(total, 500), 4)
     return (row for built in logs.build(spec) for row in built.rows)
 
 
-async def _append(store: Store, rows: Sequence[Row], size: int) -> Sample:
+async def append(store: Store, rows: Sequence[Row], size: int) -> Sample:
+    """The rows, `size` in a commit."""
     batches = [rows[at : at + size] for at in range(0, len(rows), size)]
     with Clock() as clock:
         for batch in batches:
