@@ -22,7 +22,8 @@ class Opener(NamedTuple):
 
 
 async def open_store(url: str, settings: Settings, *, read_only: bool = False) -> Store:
-    """Open the database at `url`: `sqlite:///relative`, `sqlite:////absolute`, a path, or `memory://`.
+    """Open the database at `url`: `sqlite:///relative`, `sqlite:////absolute`, a path,
+    `postgresql://user:password@host/database`, or `memory://`.
 
     An SQLite file is made where it is missing, migrated, and owned by this process until `close`.
     `read_only` opens it beside its owner: nothing is made or migrated, and what appends is refused.
@@ -69,6 +70,18 @@ async def _open_sqlite(url: str, settings: Settings, read_only: bool) -> Store:
     return await open_sqlite(sqlite_path(url), settings, read_only=read_only)
 
 
+async def _open_postgresql(url: str, settings: Settings, read_only: bool) -> Store:
+    from blackboard.store.postgresql.opening import open_postgresql  # noqa: PLC0415 - as above
+
+    return await open_postgresql(url, settings, read_only=read_only)
+
+
+def _postgresql(url: str) -> str:
+    from blackboard.store.postgresql.address import parse  # noqa: PLC0415 - a package of its own
+
+    return parse(url).shown
+
+
 async def _open_memory(url: str, _settings: Settings, read_only: bool) -> Store:
     from blackboard.store.memory import MemoryStore  # noqa: PLC0415 - only where it is asked for
 
@@ -81,6 +94,8 @@ async def _open_memory(url: str, _settings: Settings, read_only: bool) -> Store:
 
 STORES: dict[str, Opener] = {
     "sqlite": Opener(lambda url: f"sqlite:///{sqlite_path(url)}", _open_sqlite),
+    "postgresql": Opener(_postgresql, _open_postgresql),
+    "postgres": Opener(_postgresql, _open_postgresql),
     "memory": Opener(lambda url: url, _open_memory),
 }
 """Scheme -> store. A new store is one module and one row."""

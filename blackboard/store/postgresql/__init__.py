@@ -1,0 +1,1 @@
+"""The log in a PostgreSQL database that many servers share."""

@@ -1,0 +1,66 @@
+"""What a PostgreSQL URL names, and how it is said without its password."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from blackboard.errors import Malformed
+
+SCHEMES = ("postgresql", "postgres")
+PORT = 5432
+
+SECRETS = frozenset({"password", "passfile", "sslpassword"})
+"""Options of a URL that are never shown."""
+
+_FORM = "postgresql://user:password@host:5432/database"
+
+
+class Address(NamedTuple):
+    """A database: the URL that is handed to the driver, and the one that may be shown."""
+
+    dsn: str
+    shown: str
+    user: str | None
+    database: str | None
+
+
+def parse(url: str) -> Address:
+    """Read a URL. Raises `Malformed`, which shows nothing of what may be a password."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise _malformed("this URL's host or port cannot be read") from None
+    if parts.scheme not in SCHEMES or "\0" in url:
+        raise _malformed("this is no URL of a PostgreSQL database")
+    if parts.fragment:
+        raise _malformed("a URL ends at #: write it as %23 where it belongs to a name or password")
+    given = dict(parse_qsl(parts.query, keep_blank_values=True))
+    database = unquote(parts.path[1:]) or given.get("database") or given.get("dbname")
+    user = unquote(parts.username) if parts.username else given.get("user")
+    if "," not in parts.netloc:
+        place = _place(host, port)
+    else:
+        place = parts.netloc.rpartition("@")[2]
+    shown = f"postgresql://{_named(user)}{place}/{quote(database or '', safe='')}{_options(given)}"
+    return Address("postgresql" + url[len(parts.scheme) :], shown, user, database)
+
+
+def _place(host: str | None, port: int | None) -> str:
+    shown = f"[{host}]" if host and ":" in host else host or ""
+    return shown if port in (None, PORT) else f"{shown}:{port}"
+
+
+def _named(user: str | None) -> str:
+    return f"{quote(user, safe='')}@" if user else ""
+
+
+def _options(given: dict[str, str]) -> str:
+    known = {"user", "database", "dbname"}
+    kept = sorted((name, value) for name, value in given.items() if name not in SECRETS | known)
+    return f"?{urlencode(kept, safe='/')}" if kept else ""
+
+
+def _malformed(what: str) -> Malformed:
+    return Malformed(f"{what}: write {_FORM}", member="db")

@@ -1,0 +1,72 @@
+"""The statements in PostgreSQL's dialect, compiled when first imported, and its own way to append."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Select, bindparam, column, exists, func, insert, select
+from sqlalchemy.dialects.postgresql import ARRAY, asyncpg
+
+from blackboard.events.envelope import Row
+from blackboard.store.statements import Statement, Statements
+from blackboard.store.tables import boards, events
+
+_DIALECT = asyncpg.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
+
+OF_ROWS = tuple(name for name in Row._fields if name != "board")
+"""The columns that an append hands over as one array each."""
+
+
+def _new_rows() -> Any:
+    arrays = [bindparam(f"{name}s", type_=ARRAY(events.c[name].type)) for name in OF_ROWS]
+    columns = [column(name, events.c[name].type) for name in OF_ROWS]
+    return func.unnest(*arrays).table_valued(*columns, name="fresh").render_derived()
+
+
+def _inserted(board: Any, *, onto: Any) -> Any:
+    fresh = _new_rows()
+    chosen: Select[Any] = select(board, *(fresh.c[name] for name in OF_ROWS)).select_from(
+        onto.join(fresh, onto.c.id == bindparam("board"))
+    )
+    return chosen
+
+
+def _lock() -> Select[Any]:
+    return select(boards.c.id).where(boards.c.id == bindparam("board")).with_for_update(key_share=True)
+
+
+def _continuing() -> Any:
+    """Rows go in behind the row before them, while the board's row is locked.
+
+    The lock makes those who append at once wait for one another where they meet, and lets one hold the
+    board (`locking`); that seqs stay whole is the primary key's doing and does not rest on it.
+    """
+    held = (
+        select(boards.c.id)
+        .where(boards.c.id == bindparam("board"))
+        .with_for_update(key_share=True)
+        .cte("held")
+    )
+    before = exists().where(events.c.board == bindparam("board"), events.c.seq == bindparam("before"))
+    chosen = _inserted(held.c.id, onto=held).where(before)
+    return insert(events).from_select(["board", *OF_ROWS], chosen)
+
+
+def _opening() -> Any:
+    """The first rows of a board bring its row with them."""
+    values: dict[str, Any] = {"id": bindparam("board"), "opened_at": bindparam("opened_at")}
+    made = insert(boards).values(values).returning(boards.c.id).cte("made")
+    return insert(events).from_select(["board", *OF_ROWS], _inserted(made.c.id, onto=made))
+
+
+class PostgresqlStatements(Statements):
+    """All statements. Parameters of `begin` and `go_on` are named as the columns, in the plural."""
+
+    def __init__(self) -> None:
+        super().__init__(_DIALECT)
+        self.begin: Statement = self._make(_opening())
+        self.go_on: Statement = self._make(_continuing())
+        self.hold: Statement = self._make(_lock())
+
+
+SQL = PostgresqlStatements()
