@@ -32,8 +32,8 @@ from blackboard.projections.evolve import evolve
 from blackboard.store import open_store
 
 
-async def read_log(db: Path, board: str) -> list[Row]:
-    """The log of a board in a file that nobody owns any more."""
+async def read_log(db: Path | str, board: str) -> list[Row]:
+    """The log of a board in a database that nobody owns any more."""
     store = await open_store(str(db), Settings())
     try:
         return [row async for rows in store.scan(board) for row in rows]

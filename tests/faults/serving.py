@@ -1,4 +1,4 @@
-"""A real `blackboard serve` in a process of its own, to be killed and started again on the same file."""
+"""A real `blackboard serve` in a process of its own, to be killed and started again on the same database."""
 
 from __future__ import annotations
 
@@ -24,10 +24,15 @@ def free_port() -> int:
 
 
 class Serving:
-    """One server on one file and one port. Ends only the process that it started."""
+    """One server on one database and one port. Ends only the process that it started.
 
-    def __init__(self, place: Path, *flags: str) -> None:
+    `url` names the database; without it, it is the file `db`.
+    """
+
+    def __init__(self, place: Path, *flags: str, url: str | None = None) -> None:
+        place.mkdir(exist_ok=True)
         self.db = place / "board.db"
+        self._database = url or str(self.db)
         self.state_dir = place / "state"
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -38,23 +43,15 @@ class Serving:
 
     def start(self) -> None:
         """Start it, and return when it accepts connections."""
-        command = [
-            sys.executable,
-            "-m",
-            "blackboard",
-            "serve",
-            "--db",
-            str(self.db),
-            "--port",
-            str(self.port),
-        ]
+        command = [sys.executable, "-m", "blackboard", "serve", "--port", str(self.port)]
         with self._errors.open("ab") as errors:
             self._process = subprocess.Popen(
                 [*command, "--state-dir", str(self.state_dir), *self._flags],
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,
-                env=os.environ | {"PYTHONWARNINGS": "default"},
+                # Not a flag: the URL of a database has a password in it, and every user sees the flags.
+                env=os.environ | {"PYTHONWARNINGS": "default", "BLACKBOARD_DB": self._database},
             )
         self.starts += 1
         until = time.monotonic() + START_SECONDS

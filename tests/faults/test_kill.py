@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,12 @@ import pytest
 
 import blackboard
 from blackboard.config import Settings
-from blackboard.events.envelope import GENESIS, Row, unseal, verify_row
+from blackboard.events.envelope import Row, unseal
 from blackboard.projections import snapshot
 from blackboard.projections.board import Board
 from blackboard.projections.evolve import evolve
 from blackboard.store import open_store
+from tests.faults.checking import check_log
 from tests.faults.replaying import read_log
 from tests.faults.serving import Serving
 
@@ -109,23 +109,6 @@ async def under_fire(serving: Serving, writers: list[Writer], seconds: float) ->
         await work
 
 
-def check(rows: list[Row], writers: list[Writer]) -> None:
-    previous = GENESIS.hash
-    commands: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for place, row in enumerate(rows, 1):
-        assert row.seq == place
-        assert verify_row(row, previous)
-        previous = row.hash
-        commands[row.actor, row.command_id].append(row.seq)
-    firsts = [(row.actor, row.command_id) for row in rows if row.request_digest is not None]
-    assert len(firsts) == len(set(firsts)) == len(commands)
-    for seqs in commands.values():
-        assert seqs == list(range(seqs[0], seqs[0] + len(seqs)))
-    for writer in writers:
-        for key, seq in writer.answered.items():
-            assert commands[f"agent:{writer.name}", key][-1] == seq, f"{key} was acknowledged at {seq}"
-
-
 async def check_projections(db: Path, rows: list[Row]) -> None:
     """What a restart loads, from whichever snapshot a killed server left, is the fold of the whole log."""
     board = Board()
@@ -157,7 +140,7 @@ async def test_fifty_kills_under_load_lose_nothing_that_was_acknowledged(tmp_pat
     finally:
         serving.stop()
     rows = await read_log(serving.db, BOARD)
-    check(rows, writers)
+    check_log(rows, {f"agent:{writer.name}": writer.answered for writer in writers})
     await check_projections(serving.db, rows)
     acknowledged = sum(len(writer.answered) for writer in writers)
     resent = sum(writer.resent for writer in writers)
