@@ -22,6 +22,7 @@ from blackboard.errors import BlackboardError, Malformed, Unavailable
 from blackboard.server.app import Application
 from blackboard.server.connections import KEEP_ALIVE_SECONDS, Connection, HttpServer
 from blackboard.server.discovery import RunningServer, announce, ensure_operator_token, retract
+from blackboard.server.supervisor import tell_supervisor
 from blackboard.service import Service
 from blackboard.store import open_store
 
@@ -73,6 +74,7 @@ async def serve(settings: Settings, *, ready: Callable[[RunningServer], None] | 
         running = _describe(settings, service, listening, token_file)
         announce(state_dir, running)
         _say(_readiness(running))
+        tell_supervisor("READY=1")
         if ready is not None:
             ready(running)
         try:
