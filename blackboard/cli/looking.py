@@ -1,4 +1,4 @@
-"""Looking at a file beside the process that owns it: queries only, on a store opened read-only."""
+"""Looking at a database beside those who write it: queries only, on a store opened read-only."""
 
 from __future__ import annotations
 
@@ -47,9 +47,17 @@ class _ReadOnly:
 
 @asynccontextmanager
 async def looking(session: Session) -> AsyncIterator[Board]:
-    """A board for commands that only look; where another process owns the file, read-only beside it."""
+    """A board for commands that only look; where another process owns the file, read-only beside it.
+
+    A database that several servers share is looked at read-only always: a look makes no tables in it.
+    """
+    elsewhere = session.in_demo(session.target) is not None
+    if session.target.is_shared and not elsewhere:
+        async with _looking_at(session) as board:
+            yield board
+        return
     file = session.target.file
-    if file is not None and not file.exists() and session.in_demo(session.target) is None:
+    if file is not None and not file.exists() and not elsewhere:
         raise UnknownBoard(f"there is no file {file}: name another as --db, or a server as --server")
     try:
         async with session.connect() as board:
@@ -59,6 +67,12 @@ async def looking(session: Session) -> AsyncIterator[Board]:
         if session.target.file is None:
             raise
     output.note(f"{session.target.file} has an owner; looking at it read-only")
+    async with _looking_at(session) as board:
+        yield board
+
+
+@asynccontextmanager
+async def _looking_at(session: Session) -> AsyncIterator[Board]:
     async with _beside(session.target.url, session.settings, _principal(session)) as transport:
         yield Board(transport, session.board if "board" in session.flags else None)
 

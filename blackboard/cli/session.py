@@ -24,7 +24,7 @@ from blackboard import config
 from blackboard.cli import output, passwords
 from blackboard.cli.demo import BOARDS as DEMO_BOARDS
 from blackboard.cli.demo import FILE as DEMO_FILE
-from blackboard.errors import BlackboardError
+from blackboard.errors import BlackboardError, UnknownBoard
 
 if TYPE_CHECKING:
     from blackboard.client import Board
@@ -101,7 +101,7 @@ class Session:
     def target(self) -> Target:
         """Where the command goes: what a flag names, the environment's server, a local server, the file."""
         if self.flags.get("db") and self.flags.get("server"):
-            raise click.UsageError("--db names a file and --server a server: give one of them")
+            raise click.UsageError("--db names a database and --server a server: give one of them")
         server = self.flags.get("server") or (
             not self.flags.get("db") and os.environ.get("BLACKBOARD_SERVER")
         )
@@ -176,7 +176,11 @@ class Session:
         try:
             async with blackboard.connect(target.url, **self._arguments(target)) as board:
                 await board.get_board()
+        except UnknownBoard:
+            return False
         except BlackboardError:
+            if target.is_shared:
+                raise
             return False
         return True
 
@@ -236,6 +240,8 @@ def program() -> str:
 
 def _address(server: str) -> str:
     # Anything else would be taken for the name of a file, and the file would be made.
+    if server.startswith(passwords.SHARED):
+        raise click.UsageError(f"{passwords.shown(server)} is a database, not a server: name it as --db")
     place = urlsplit(server)
     if place.scheme in ("http", "https") and place.hostname:
         return server.rstrip("/")
