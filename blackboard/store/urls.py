@@ -57,8 +57,11 @@ def sqlite_path(url: str) -> Path:
 
 
 def _not_a_file(url: str) -> Malformed:
+    scheme, separator, _ = url.partition(SCHEME)
+    # Of another URL no more than its scheme: it may hold a password.
+    shown = f"{scheme}{SCHEME}..." if separator and scheme != "sqlite" else shorten(url)
     return Malformed(
-        f"{shorten(url)} names no file: write sqlite:///board.db, sqlite:////absolute/board.db or a path; "
+        f"{shown} names no file: write sqlite:///board.db, sqlite:////absolute/board.db or a path; "
         "memory:// keeps a board in memory",
         member="db",
     )

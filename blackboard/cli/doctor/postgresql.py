@@ -134,8 +134,8 @@ def torn_pages(found: Figures) -> list[Finding]:
 
 def isolation(found: Figures, settings: Settings) -> list[Finding]:
     """The isolation level of our connections."""
-    told = str(found.get("isolation", settings.isolation))
     wanted = settings.isolation.replace("-", " ")
+    told = str(found.get("isolation", wanted))
     if told == wanted:
         return [ok("isolation", told)]
     return [
