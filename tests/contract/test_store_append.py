@@ -7,7 +7,7 @@ import contextlib
 
 import pytest
 
-from blackboard.errors import Unavailable
+from blackboard.errors import Malformed, Unavailable
 from blackboard.events.envelope import verify_row
 from blackboard.store.contract import CommandTaken, SeqTaken, Store
 from tests.store.support import BOARD, EXECUTOR, Log, everything, filled, opened, seqs
@@ -37,14 +37,24 @@ async def test_what_was_appended_is_read_back_member_by_member(store: Store) -> 
 async def test_text_of_every_kind_survives(store: Store, text: str) -> None:
     log, rows = opened()
     rows += log.say(text)
-    rows += log.write(
-        f"key/{text[:200]}", {"text": text}, actor=f"agent:{text[:50]}", command_id=f"id {text[:50]}"
-    )
+    name = text.replace("\0", "")[:50]  # no name holds a control character
+    rows += log.write(f"key/{name}", {"text": text}, actor=f"agent:{name}", command_id=f"id {name}")
     await store.append(rows)
     assert await everything(store) == rows
-    entry = await store.entry(BOARD, f"key/{text[:200]}", 1)
+    entry = await store.entry(BOARD, f"key/{name}", 1)
     assert entry is not None
     assert entry.seq == 3
+
+
+async def test_a_name_with_a_nul_is_kept_or_refused_whole(store: Store) -> None:
+    log, rows = await filled(store, 1)
+    batch = log.write("fine") + log.write("nul \0 inside")
+    if (await store.check())["engine"] == "postgresql":
+        with pytest.raises(Malformed, match="NUL"):
+            await store.append(batch)
+        batch = []
+    await store.append(batch)
+    assert await everything(store) == rows + batch
 
 
 @pytest.mark.parametrize("number", [1, 2, 63, 64, 65, 200, 3_000])

@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, asyncpg
 
 from blackboard.events.envelope import Row
 from blackboard.store.statements import Statement, Statements
-from blackboard.store.tables import boards, events
+from blackboard.store.tables import IS_FIRST, boards, events
 
 _DIALECT = asyncpg.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
 
@@ -17,14 +17,15 @@ OF_ROWS = tuple(name for name in Row._fields if name != "board")
 """The columns that an append hands over as one array each."""
 
 
-def _new_rows() -> Any:
-    arrays = [bindparam(f"{name}s", type_=ARRAY(events.c[name].type)) for name in OF_ROWS]
-    columns = [column(name, events.c[name].type) for name in OF_ROWS]
-    return func.unnest(*arrays).table_valued(*columns, name="fresh").render_derived()
+def _arrays(*names: str, name: str) -> Any:
+    """Rows of these columns of `events`, each handed over as an array that is named in the plural."""
+    arrays = [bindparam(f"{each}s", type_=ARRAY(events.c[each].type)) for each in names]
+    columns = [column(each, events.c[each].type) for each in names]
+    return func.unnest(*arrays).table_valued(*columns, name=name).render_derived(name=name)
 
 
 def _inserted(board: Any, *, onto: Any) -> Any:
-    fresh = _new_rows()
+    fresh = _arrays(*OF_ROWS, name="fresh")
     chosen: Select[Any] = select(board, *(fresh.c[name] for name in OF_ROWS)).select_from(
         onto.join(fresh, onto.c.id == bindparam("board"))
     )
@@ -59,6 +60,20 @@ def _opening() -> Any:
     return insert(events).from_select(["board", *OF_ROWS], _inserted(made.c.id, onto=made))
 
 
+def _commands_taken() -> Select[Any]:
+    named = _arrays("actor", "command_id", name="named")
+    return (
+        select(events.c.actor, events.c.command_id)
+        .join_from(
+            events,
+            named,
+            (events.c.actor == named.c.actor) & (events.c.command_id == named.c.command_id),
+        )
+        .where(events.c.board == bindparam("board"), IS_FIRST)
+        .order_by(events.c.seq)
+    )
+
+
 class PostgresqlStatements(Statements):
     """All statements. Parameters of `begin` and `go_on` are named as the columns, in the plural."""
 
@@ -67,6 +82,7 @@ class PostgresqlStatements(Statements):
         self.begin: Statement = self._make(_opening())
         self.go_on: Statement = self._make(_continuing())
         self.hold: Statement = self._make(_lock())
+        self.commands_taken: Statement = self._make(_commands_taken())
 
 
 SQL = PostgresqlStatements()

@@ -65,11 +65,11 @@ def _refused(error: BaseException) -> bool:
     return isinstance(error, InterfaceError) and isinstance(error, ValueError)
 
 
-def taken(error: PostgresError) -> Taken | None:
-    """Which key of the log a row violates, None for another constraint."""
-    named = getattr(error, "constraint_name", None) or ""
+def taken(error: BaseException) -> Taken | None:
+    """Which key of the log a row violates, None for another error."""
     if state_of(error) != UNIQUE:
         return None
+    named = getattr(error, "constraint_name", None) or ""
     if named.startswith(_COMMAND_KEYS):
         return "command"
     return "seq" if named.startswith(_SEQ_KEYS) else None

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from blackboard.store.folding import Span, Trusted, Whole
 from blackboard.store.postgresql.connecting import Connection
-from blackboard.store.postgresql.dialect import SQL
-from blackboard.store.reading import Reading
+from blackboard.store.postgresql.dialect import SQL, PostgresqlStatements
+from blackboard.store.reading import Reading, ask
 
 T = TypeVar("T")
 
@@ -22,6 +22,15 @@ async def run(connection: Connection, reading: Reading[T]) -> T:
     except StopIteration as done:
         result: T = done.value
         return result
+
+
+def commands_taken(
+    sql: PostgresqlStatements, board: str, pairs: Sequence[tuple[str, str]]
+) -> Reading[list[tuple[str, str]]]:
+    """Which of these (actor, command id) the board's log holds, in one round trip."""
+    actors, command_ids = [actor for actor, _ in pairs], [command_id for _, command_id in pairs]
+    found = yield ask(sql.commands_taken, board=board, actors=actors, command_ids=command_ids)
+    return [(actor, command_id) for actor, command_id in found]
 
 
 async def trusted(connection: Connection, span: Span) -> Sequence[Trusted]:

@@ -1,4 +1,4 @@
-"""What is tried again in place: everything but an append, which has to be decided anew."""
+"""What is tried again in place, because nothing is wrong with it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
-
-from asyncpg.exceptions import PostgresError
 
 from blackboard.store.postgresql.faults import (
     DRIVER_ERRORS,
@@ -27,35 +25,38 @@ PAUSE_SECONDS = 0.002
 
 
 class Retrying:
-    """Attempts at statements that may be made again, counted by SQLSTATE."""
+    """Attempts at what may be made again, counted by SQLSTATE in `counts`."""
 
     def __init__(self, where: str, counts: Counter[str]) -> None:
         self._where = where
         self._counts = counts
 
-    async def run(
-        self, doing: Doing, attempt: Callable[[], Awaitable[T]], also: frozenset[str] = frozenset()
-    ) -> T:
-        """The outcome of `attempt`, made again after a serialization failure or deadlock, or one of the
-        states in `also`; a read once more where its connection turned out to be dead.
+    async def run(self, doing: Doing, attempt: Callable[[], Awaitable[T]]) -> T:
+        """What `attempt` returns. Raises what `faults.translated` makes of the driver's errors.
 
-        Raises what `faults.translated` makes of the driver's errors.
+        Besides serialization failures, a write that another one came before in a key is made again (it is
+        not an append), and a read once where its connection turned out to be dead.
         """
         cut = False
-        for number in range(ATTEMPTS):
+        states = RETRIED if doing == "read" else RETRIED | {UNIQUE}
+        while True:
+            try:
+                return await self.repeat(attempt, states)
+            except DRIVER_ERRORS as error:
+                if cut or doing != "read" or not lost(error):
+                    raise translated(error, self._where, doing) from error
+                cut = True
+
+    async def repeat(self, attempt: Callable[[], Awaitable[T]], states: frozenset[str] = RETRIED) -> T:
+        """What `attempt` returns, made again after errors of these states. Raises the driver's errors."""
+        for number in range(ATTEMPTS - 1):
             try:
                 return await attempt()
             except DRIVER_ERRORS as error:
-                again = self._again(error, RETRIED | also)
-                if doing == "read" and not cut and lost(error):
-                    again = cut = True
-                if not again or number == ATTEMPTS - 1:
-                    raise translated(error, self._where, doing) from error
+                if self.count(error) not in states:
+                    raise
             await asyncio.sleep(PAUSE_SECONDS * 2**number)
-        raise AssertionError("the last attempt returns or raises")
-
-    def _again(self, error: BaseException, states: frozenset[str]) -> bool:
-        return isinstance(error, PostgresError) and self.count(error) in states
+        return await attempt()
 
     def count(self, error: BaseException) -> str:
         """The state of an error, counted where it means that others were in the way."""

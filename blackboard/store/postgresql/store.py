@@ -9,8 +9,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar
 
-from asyncpg.exceptions import PostgresError
-
 from blackboard.config import Settings
 from blackboard.errors import NotAllowed
 from blackboard.events.envelope import Event, Row, Tip, unseal
@@ -24,13 +22,12 @@ from blackboard.store.postgresql import locking, writing
 from blackboard.store.postgresql.address import Address
 from blackboard.store.postgresql.append import append
 from blackboard.store.postgresql.connecting import Connection, Pool
-from blackboard.store.postgresql.dialect import SQL
-from blackboard.store.postgresql.faults import DRIVER_ERRORS, RETRIED, UNIQUE, taken, translated
-from blackboard.store.postgresql.reading import run, trusted, whole
+from blackboard.store.postgresql.dialect import SQL, PostgresqlStatements
+from blackboard.store.postgresql.faults import DRIVER_ERRORS, RETRIED, taken, translated
+from blackboard.store.postgresql.reading import commands_taken, run, trusted, whole
 from blackboard.store.postgresql.retrying import Retrying
 from blackboard.store.reading import Reading
 from blackboard.store.snapshots import encoded
-from blackboard.store.statements import Statements
 from blackboard.store.tokens import token_from_columns, token_to_columns
 
 P = ParamSpec("P")
@@ -56,7 +53,9 @@ class PostgresqlStore:
         """See `contract.Store.append`."""
         if rows:
             self._may_write()
-            await self._commit(partial(self._writing.run, append, rows), rows)
+            once = partial(self._writing.run, append, rows)
+            # The same rows may go in again: where somebody was faster, their seq is taken.
+            await self._commit(partial(self._retrying.repeat, once), rows)
 
     async def _commit(self, work: Callable[[], Awaitable[None]], rows: Sequence[Row]) -> None:
         try:
@@ -66,8 +65,6 @@ class PostgresqlStore:
 
     async def _refused(self, error: BaseException, rows: Sequence[Row]) -> Exception:
         """What an append raises. Who lost against another decides again, on what that one has stored."""
-        if not isinstance(error, PostgresError):
-            return translated(error, self.url, "write")
         if self._retrying.count(error) in RETRIED:
             return SeqTaken()
         match taken(error):
@@ -80,7 +77,7 @@ class PostgresqlStore:
 
     async def _commands_taken(self, rows: Sequence[Row]) -> list[tuple[str, str]]:
         pairs = [(row.actor, row.command_id) for row in rows if row.request_digest is not None]
-        stored = await self._read(reading.existing, rows[0].board, pairs)
+        stored = await self._read(commands_taken, rows[0].board, pairs)
         return stored or sorted({pair for pair in pairs if pairs.count(pair) > 1})
 
     @asynccontextmanager
@@ -219,7 +216,11 @@ class PostgresqlStore:
         return await self._read(reading.release_of, board_format)
 
     async def _read(
-        self, function: Callable[Concatenate[Statements, P], Reading[T]], /, *args: P.args, **kwargs: P.kwargs
+        self,
+        function: Callable[Concatenate[PostgresqlStatements, P], Reading[T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> T:
         def attempt() -> Awaitable[T]:
             return self._reading.run(run, function(SQL, *args, **kwargs))
@@ -235,7 +236,7 @@ class PostgresqlStore:
     ) -> T:
         self._may_write()
         work = partial(self._writing.run, function, *args, **kwargs)
-        return await self._retrying.run("write", work, also=frozenset({UNIQUE}))
+        return await self._retrying.run("write", work)
 
     def _may_write(self) -> None:
         if self._read_only:
