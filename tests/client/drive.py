@@ -16,9 +16,16 @@ from blackboard.client import Board, SyncBoard
 from blackboard.config import Settings
 from tests.client.live import LiveServer
 
-KINDS = ["embedded-async", "embedded-sync", "http-async", "http-sync"]
+KINDS = [
+    *("embedded-async", "embedded-sync", "http-async", "http-sync"),
+    *("postgres-embedded-async", "postgres-http-async"),
+]
+"""What the contract runs over: what a thread adds to a client does not depend on the engine."""
 ASYNC = [kind for kind in KINDS if kind.endswith("-async")]
-"""Both ways to a database."""
+"""Both ways to a database, on both engines."""
+EVERY = [*KINDS, "postgres-embedded-sync", "postgres-http-sync"]
+"""For the tests that compare whole sessions."""
+
 _END = object()
 _boards = itertools.count(1)
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+import blackboard
 from blackboard.config import Settings
 from tests.client.drive import KINDS, Embedded, Http, Place
 from tests.client.live import LiveServer, serving
@@ -63,9 +64,11 @@ def postgres_server(
 def postgres_database(
     postgres_databases: Databases, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Database]:
-    """One database on PostgreSQL for all tests of a session."""
+    """One database on PostgreSQL for all tests of a session, kept open: its connections are made once."""
     url = postgres_databases.create()
-    yield _database(url, tmp_path_factory.mktemp("postgres-database"))
+    found = _database(url, tmp_path_factory.mktemp("postgres-database"))
+    with blackboard.connect_sync(url, operator="host", settings=found.settings):
+        yield found
     postgres_databases.drop(url)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import blackboard
 from blackboard import BlackboardError, Write
-from tests.client.drive import KINDS, Place
+from tests.client.drive import EVERY, Place
 from tests.client.fixtures import place_of
 from tests.client.live import LiveServer
 
@@ -109,7 +109,7 @@ async def session(place: Place) -> AsyncIterator[tuple[str, Any]]:
 
 async def test_a_session_is_the_same_over_every_client(request: pytest.FixtureRequest) -> None:
     sessions = []
-    for kind in KINDS:
+    for kind in EVERY:
         place = place_of(request, kind)
         sessions.append([answer async for answer in session(place)])
         await place.close()

@@ -81,7 +81,7 @@ async def test_a_compaction_tells_what_it_did(place: Place) -> None:
     assert [signal.name for signal in reply.signals] == ["invented-record"]
     (event,) = [event async for event in board.log(kind="agent.compacted")]
     assert event.body["summary_digest"] == "ab" * 32
-    assert (event.body["tokens_before"], event.body["tokens_after"], event.turn) == (10, 1, 1)
+    assert (event.body["tokens"], event.turn) == ({"before": 10, "after": 1}, 1)
 
 
 async def test_an_operator_reports_a_compaction_that_nobody_owned_up_to(place: Place) -> None:
