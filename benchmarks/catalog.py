@@ -11,6 +11,7 @@ from benchmarks.rows.growth import growth
 from benchmarks.rows.http import http
 from benchmarks.rows.memory import memory
 from benchmarks.rows.opening import opening
+from benchmarks.rows.postgres import postgres
 from benchmarks.rows.replay import replay
 from benchmarks.rows.storage import storage
 from benchmarks.run import Run
@@ -26,4 +27,5 @@ BENCHMARKS: dict[str, Benchmark] = {
     "opening": opening,
     "memory": memory,
     "actions": actions,
+    "postgres": postgres,
 }

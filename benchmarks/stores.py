@@ -17,8 +17,13 @@ from blackboard.projections.evolve import evolve
 from blackboard.store import open_store
 from blackboard.store.contract import Loaded
 from blackboard.store.memory import MemoryStore
+from blackboard.store.tables import saved_boards, saved_parts
 
 NEVER = 10**12
+SAVED = (saved_boards.name, saved_parts.name)
+"""The tables of snapshots."""
+
+Saved = tuple[str, list[tuple[Any, ...]]]
 
 
 def settings(url: str, **more: Any) -> Settings:
@@ -31,7 +36,7 @@ async def make_file(path: Path, spec: Spec, tails: Sequence[int] = ()) -> None:
     url = f"sqlite:///{path}"
     total = spec.writes + 1 + spec.readers * -(-spec.keys // PAGE)
     due = sorted((total - tail for tail in tails), reverse=True)
-    saved: list[tuple[Any, ...]] = []
+    saved: list[Saved] = []
     # While it is made nothing of it is worth keeping; whoever measures opens it with full durability.
     store = await open_store(url, settings(url, durability="normal"))
     try:
@@ -50,23 +55,26 @@ async def make_file(path: Path, spec: Spec, tails: Sequence[int] = ()) -> None:
     _keep(path, saved)
 
 
-def _snapshots(path: Path) -> list[tuple[Any, ...]]:
+def _snapshots(path: Path) -> list[Saved]:
     with closing(sqlite3.connect(path)) as connection:
-        return connection.execute("SELECT * FROM snapshots").fetchall()
+        return [(name, connection.execute(f"SELECT * FROM {name}").fetchall()) for name in SAVED]
 
 
-def _keep(path: Path, saved: list[tuple[Any, ...]]) -> None:
+def _keep(path: Path, saved: list[Saved]) -> None:
     """Put back the older snapshots: the store keeps the newest alone."""
     with closing(sqlite3.connect(path)) as connection, connection:
-        for row in saved:
-            marks = ", ".join("?" * len(row))
-            connection.execute(f"INSERT OR IGNORE INTO snapshots VALUES ({marks})", row)
+        for name, rows in saved:
+            for row in rows:
+                marks = ", ".join("?" * len(row))
+                connection.execute(f"INSERT OR IGNORE INTO {name} VALUES ({marks})", row)
 
 
 def drop_newest_snapshot(path: Path) -> None:
     """Make the file look as it did before its newest snapshot."""
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("DELETE FROM snapshots WHERE seq = (SELECT max(seq) FROM snapshots)")
+        newest = connection.execute("SELECT max(seq) FROM saved_boards").fetchone()
+        for name in SAVED:
+            connection.execute(f"DELETE FROM {name} WHERE seq = ?", newest)
 
 
 class NullStore(MemoryStore):

@@ -43,8 +43,20 @@ TARGETED = {
         "actions.precheck",
         "actions.file",
     },
+    "postgres": {
+        "postgres.http.3",
+        "postgres.http.2",
+        "postgres.notify",
+        "postgres.hot.2.fair",
+        "postgres.storage.single",
+        "postgres.storage.group64",
+        "postgres.replay.plain",
+        "postgres.replay.verifying",
+        "postgres.opening.mean",
+        "postgres.opening.worst",
+    },
 }
-PROCESSES = {"http", "opening", "memory", "actions"}
+PROCESSES = {"http", "opening", "memory", "actions", "postgres"}
 """Those that start processes of their own, which takes its time."""
 
 
