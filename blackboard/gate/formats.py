@@ -5,6 +5,7 @@ from __future__ import annotations
 from blackboard.errors import FormatTooLow
 from blackboard.events.kinds import WITH_RECORDS
 from blackboard.projections.board import Board
+from blackboard.records import EVALUABLE
 
 
 def check_format(board: Board, what: str, needed: int = WITH_RECORDS) -> None:
@@ -16,3 +17,9 @@ def check_format(board: Board, what: str, needed: int = WITH_RECORDS) -> None:
             f"shell `blackboard board format {needed}`)",
             members={"format": board.format, "limit": needed},
         )
+
+
+def check_record_version(board: Board, kind: str, version: int) -> None:
+    """Raise `FormatTooLow` for a record that only a later format than the board's can evaluate."""
+    formats = (number for number, known in EVALUABLE.items() if version <= known[kind])
+    check_format(board, f"version {version} of {kind} records", min(formats))

@@ -23,7 +23,7 @@ from blackboard.messages.prepare import Prepared, PreparedWrite
 from blackboard.messages.principal import Call, Principal
 from blackboard.projections.agent import AgentState
 from blackboard.projections.board import Board
-from blackboard.records import read_record
+from blackboard.records import AnyRecord
 
 
 def outcome_needs(board: Board, prepared: Prepared, events: Sequence[Event]) -> list[Need]:
@@ -82,7 +82,7 @@ def _reply(
             case kinds.WriteProposed():
                 return say.ProposeReply(proposal=f"proposal:{event.seq}")
             case kinds.RecordAdded():
-                return added(read_record(parse_exact(bytes(body.record)) | {"seq": event.seq}))
+                return added(_record(board, body))
             case kinds.CertificateIssued():
                 return issued_before(board, body, event.seq, fetched)
             case kinds.BoardOpened() if isinstance(prepared.command, ask.OpenBoard):
@@ -90,6 +90,12 @@ def _reply(
             case _:
                 continue
     return say.Done()
+
+
+def _record(board: Board, body: kinds.RecordAdded) -> AnyRecord:
+    found = board.records.get(parse_exact(bytes(body.record))["id"])
+    assert found is not None
+    return found
 
 
 def _rejected(body: kinds.WriteRejected) -> BlackboardError:

@@ -17,7 +17,7 @@ from blackboard import canonical
 from blackboard.errors import Malformed, NotAllowed, TooLarge
 from blackboard.events import kinds
 from blackboard.gate.decision import Asked, Decision
-from blackboard.gate.formats import check_format
+from blackboard.gate.formats import check_format, check_record_version
 from blackboard.gate.paging import PAGE_BYTES, READ_BYTES, parse_cursor
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
@@ -25,7 +25,7 @@ from blackboard.messages.limits import DEFAULT_LIMITS
 from blackboard.messages.principal import Principal
 from blackboard.messages.verdicts import RecordReply
 from blackboard.projections.board import Board
-from blackboard.records import AnyRecord, Approval, PolicyRecord, record_bytes
+from blackboard.records import AnyRecord, Approval, PolicyRecord, Unevaluable, record_bytes
 from blackboard.records.kinds import kind_of
 
 
@@ -34,6 +34,8 @@ def decide_add(asked: Asked, command: ask.AddRecord) -> Decision:
     board, draft = asked.board, asked.prepared.record
     assert draft is not None
     check_format(board, "records")
+    if not isinstance(draft, Unevaluable):
+        check_record_version(board, draft.KIND, command.record.get("version", 1))
     _check_grant(asked.principal, draft)
     seq = asked.next_seq
     filled: dict[str, Any] = {"id": command.record.get("id", f"record:{seq}")}

@@ -214,7 +214,7 @@ def _prepare_record(command: ask.AddRecord, name: str, limits: Limits) -> Prepar
 
 
 def _is_approval(given: dict[str, Any]) -> bool:
-    return (given.get("kind"), given.get("version", 1)) == (Approval.KIND, Approval.VERSION)
+    return given.get("kind") == Approval.KIND and given.get("version", 1) in range(1, Approval.VERSION + 1)
 
 
 _UNNAMED = "-"

@@ -18,7 +18,7 @@ from blackboard.projections.board import Board, Move, Notable, OpenProposal
 from blackboard.projections.certificates import Basis
 from blackboard.projections.ledger import Entry
 from blackboard.projections.status import status_of_raw
-from blackboard.records import read_record
+from blackboard.records import EVALUABLE, NEWEST, read_record
 
 BREADTH = "write-breadth"
 MALFORMED_ATTEMPT = "revision-missing"
@@ -291,7 +291,8 @@ def _message(agent: AgentState | None, seq: int, body: kinds.MessagePosted) -> N
 def _record_added(board: Board, agent: AgentState | None, seq: int, body: kinds.RecordAdded) -> None:
     raw = bytes(body.record)
     try:
-        record = read_record(canonical.parse_exact(raw) | {"seq": seq})
+        known = EVALUABLE.get(board.format, NEWEST)
+        record = read_record(canonical.parse_exact(raw) | {"seq": seq}, known=known)
         board.records.check(record)
     except Malformed as error:
         raise IntegrityFailure(

@@ -27,7 +27,7 @@ from blackboard.projections.certificates import Basis, Certificates, SavedCertif
 from blackboard.projections.evolve import settle
 from blackboard.projections.ledger import Entry, Ledger
 from blackboard.projections.standing import Demotion
-from blackboard.records import AnyRecord, Records, read_record, record_bytes
+from blackboard.records import NEWEST, AnyRecord, Records, Unevaluable, read_record, record_bytes
 
 FINGERPRINT = f"projections/4-{sys.byteorder}"
 """Raise it with every change of a fold or of the shapes below: older snapshots are then discarded.
@@ -92,6 +92,17 @@ class _Header(Struct, array_like=True):
     bases: int
 
 
+class _Records(Struct, array_like=True):
+    # JSON, since their numbers are exact. Which ones nobody could evaluate where they were added is no
+    # question of what this release could: it stays as it was.
+    texts: list[bytes]
+    unevaluable: list[int]
+
+
+_NOTHING: dict[str, int] = {}
+"""What is known of a record that is unevaluable."""
+
+
 class Captured(Struct):
     """A board at one moment: copies of maps and of columns of numbers, not of what the maps hold.
 
@@ -124,7 +135,7 @@ def encode(captured: Captured) -> Iterator[bytes]:
     encoder = msgspec.msgpack.Encoder(order="deterministic")
     yield _framed(encoder.encode(captured.header))
     for at in range(0, len(captured.records), _RECORDS):
-        yield _framed(encoder.encode([*map(record_bytes, captured.records[at : at + _RECORDS])]))
+        yield _framed(encoder.encode(_slice_of(captured.records[at : at + _RECORDS])))
     yield _framed(encoder.encode(captured.certificates))
     for at in range(0, len(captured.bases), _SLICE):
         yield _framed(encoder.encode(captured.bases[at : at + _SLICE]))
@@ -132,6 +143,11 @@ def encode(captured: Captured) -> Iterator[bytes]:
         yield _framed(encoder.encode(agent))
     for at in range(0, len(captured.entries), _SLICE):
         yield _framed(encoder.encode(captured.entries[at : at + _SLICE]))
+
+
+def _slice_of(records: list[AnyRecord]) -> _Records:
+    unevaluable = [place for place, record in enumerate(records) if isinstance(record, Unevaluable)]
+    return _Records([*map(record_bytes, records)], unevaluable)
 
 
 def decode(data: bytes) -> Board:
@@ -152,11 +168,13 @@ def decode(data: bytes) -> Board:
 
 def _records(frames: Iterator[memoryview], header: _Header) -> Records:
     records = Records()
-    # JSON, since their numbers are exact: what reads records in the log reads them here.
-    texts = msgspec.msgpack.Decoder(list[bytes])
+    slices = msgspec.msgpack.Decoder(_Records)
     while len(records) < header.records:
-        for text in texts.decode(next(frames)):
-            records.add(read_record(canonical.parse_exact(text)))
+        found = slices.decode(next(frames))
+        opaque = set(found.unevaluable)
+        for place, text in enumerate(found.texts):
+            known = _NOTHING if place in opaque else NEWEST
+            records.add(read_record(canonical.parse_exact(text), known=known))
     records.clocks = dict(header.clocks)
     return records
 

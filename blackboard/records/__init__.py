@@ -3,6 +3,8 @@
 from blackboard.records.holding import Holding
 from blackboard.records.index import Records, Rule
 from blackboard.records.kinds import (
+    EVALUABLE,
+    NEWEST,
     RECORD_KINDS,
     AnyRecord,
     Approval,
@@ -15,6 +17,8 @@ from blackboard.records.kinds import (
 from blackboard.records.reading import read_record, record_bytes, record_json
 
 __all__ = [
+    "EVALUABLE",
+    "NEWEST",
     "RECORD_KINDS",
     "AnyRecord",
     "Approval",

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import force_setattr
 
 from blackboard.records.digest import action_digest
 from blackboard.records.kinds import Effect
@@ -43,7 +44,10 @@ class Fact(Draft, frozen=True, tag="fact"):
 
 
 class Approval(Draft, frozen=True, tag="approval"):
-    """An answer to one policy for one action; the approver is who adds it. See `for_action`."""
+    """An answer to one policy for one action; the approver is who adds it. See `for_action`.
+
+    `text` says why, and makes it a record of version 2, which boards hold from format 3 on.
+    """
 
     policy: str
     action_digest: str
@@ -51,13 +55,26 @@ class Approval(Draft, frozen=True, tag="approval"):
     id: str | None = None
     supersedes: str | None = None
     expires_seq: int | None = None
+    text: str | None = None
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        """The oldest version that can say it."""
+        if self.text is not None:
+            force_setattr(self, "version", 2)
 
     @classmethod
     def for_action(
-        cls, policy: str, tool: str, params: Mapping[str, Any], *, granted: bool = True
+        cls,
+        policy: str,
+        tool: str,
+        params: Mapping[str, Any],
+        *,
+        granted: bool = True,
+        text: str | None = None,
     ) -> Approval:
         """The answer to `policy` for this call of `tool`, and for no other."""
-        return cls(policy, action_digest(tool, params), granted)
+        return cls(policy, action_digest(tool, params), granted, text=text)
 
 
 class Chatter(Draft, frozen=True, tag="chatter"):

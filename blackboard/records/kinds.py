@@ -1,7 +1,8 @@
 """The record kinds: what can bind an action.
 
-`seq` orders records, ids are unique. A record of a kind or version that this release does not know is
-kept whole as `Unevaluable`. Source: "Records" of the action gate's design.
+`seq` orders records, ids are unique. A record of a kind or version that is not known is kept whole as
+`Unevaluable`. Kinds have versions of their own: a struct is the newest one, and older ones are lifted to it
+where records are read. Source: "Records" of the action gate's design.
 """
 
 from __future__ import annotations
@@ -50,15 +51,17 @@ class Fact(Record, frozen=True, gc=False):
 
 
 class Approval(Record, frozen=True, gc=False):
-    """A person's answer to one policy for one action, named by its digest in hex."""
+    """A person's answer to one policy for one action, named by its digest in hex; `text` says why."""
 
     KIND = "approval"
+    VERSION = 2
     policy: str
     action_digest: str
     granted: bool
     approver: str
     expires_seq: int | None = None
     supersedes: str | None = None
+    text: str | None = None
 
 
 class Chatter(Record, frozen=True, gc=False):
@@ -79,7 +82,16 @@ class Unevaluable(Record, frozen=True, gc=False):
 RECORD_KINDS: dict[tuple[str, int], type[Record]] = {
     (kind.KIND, kind.VERSION): kind for kind in (PolicyRecord, Fact, Approval, Chatter)
 }
-"""Record class by (kind, version); anything else is unevaluable."""
+"""Record class by (kind, newest version)."""
+
+NEWEST: dict[str, int] = {kind.KIND: kind.VERSION for kind in RECORD_KINDS.values()}
+"""The newest version of each kind that can be evaluated, as files know it; anything else is unevaluable."""
+
+_BEFORE_3 = NEWEST | {Approval.KIND: 1}
+
+EVALUABLE: dict[int, dict[str, int]] = {1: _BEFORE_3, 2: _BEFORE_3, 3: NEWEST}
+"""The same by board format: what was unevaluable where it was added stays so. Format 3 added the text of an
+approval."""
 
 Evaluable = PolicyRecord | Fact | Approval | Chatter
 AnyRecord = Evaluable | Unevaluable

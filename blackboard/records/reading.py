@@ -7,7 +7,7 @@ What ties records to one another (ids, order, supersedes) is checked where they 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, get_args
 
 from msgspec import UNSET
@@ -15,7 +15,7 @@ from msgspec import UNSET
 from blackboard.canonical import EXACT_DEPTH, SAFE_INTEGER, doubles, encode
 from blackboard.records.faults import Path, fault, is_plain, read_name, read_object, refuse_others, wrong
 from blackboard.records.kinds import (
-    RECORD_KINDS,
+    NEWEST,
     AnyRecord,
     Approval,
     Chatter,
@@ -23,6 +23,7 @@ from blackboard.records.kinds import (
     Fact,
     PolicyRecord,
     Unevaluable,
+    kind_of,
 )
 from blackboard.records.predicate import read_predicate, to_json
 from blackboard.records.scope import read_scope
@@ -32,15 +33,18 @@ _EFFECTS: Final[dict[str, Effect]] = {effect: effect for effect in get_args(Effe
 _HEAD: Final = ("id", "seq", "kind", "version")
 
 
-def read_record(value: object, path: Path = ()) -> AnyRecord:
-    """Return the record that a JSON value (exact numbers) writes down.
+def read_record(value: object, path: Path = (), known: Mapping[str, int] = NEWEST) -> AnyRecord:
+    """Return the record that a JSON value (exact numbers) writes down, lifted to the newest version.
 
-    Raises `Malformed`, naming the place: no id, seq or kind, a member that the kind does not have, one that
-    is missing or of another type. A kind or version that is not known gives an `Unevaluable`.
+    `known` is the newest version of each kind that can be evaluated where the record was added. A kind or
+    version beyond that gives an `Unevaluable`. Raises `Malformed`, naming the place: no id, seq or kind, a
+    member that this version of the kind does not have, one that is missing or of another type.
     """
     members = read_object(value, path)
-    if members.get("kind") == Chatter.KIND and (chatter := _plain_chatter(members)) is not None:
-        return chatter
+    if members.get("kind") == Chatter.KIND and Chatter.KIND in known:
+        chatter = _plain_chatter(members)
+        if chatter is not None:
+            return chatter
     _require(members, ("id", "seq", "kind"), path)
     identity = read_name(members["id"], (*path, "id"))
     seq = read_seq(members["seq"], (*path, "seq"))
@@ -48,11 +52,12 @@ def read_record(value: object, path: Path = ()) -> AnyRecord:
     version = members.get("version", 1)
     if type(version) is not int or version < 1:
         raise wrong((*path, "version"), "a version (1, 2, ...)", version)
-    known = RECORD_KINDS.get((kind, version))
-    if known is None:
+    if version > known.get(kind, 0):
         rest = {name: member for name, member in members.items() if name not in _HEAD}
         return Unevaluable(id=identity, seq=seq, kind=kind, version=version, members=rest)
-    return _READERS[known.KIND](members, identity, seq, path)
+    for older in range(version, NEWEST[kind]):
+        members = RECORD_UPCASTERS[kind, older](members, path)
+    return _READERS[kind](members, identity, seq, path)
 
 
 def _plain_chatter(members: dict[str, Any]) -> Chatter | None:
@@ -135,6 +140,7 @@ def _approval(members: dict[str, Any], identity: str, seq: int, path: Path) -> A
         approver=read_name(members["approver"], (*path, "approver")),
         expires_seq=_expires(members, path),
         supersedes=_supersedes(members, path),
+        text=_text(members, path),
     )
 
 
@@ -149,6 +155,18 @@ _READERS: Final[dict[str, Callable[[dict[str, Any], str, int, Path], AnyRecord]]
     Approval.KIND: _approval,
     Chatter.KIND: _chatter,
 }
+
+
+def _approval_without_text(members: dict[str, Any], path: Path) -> dict[str, Any]:
+    refuse_others(members, _APPROVAL - {"text"}, path)
+    return members
+
+
+RECORD_UPCASTERS: Final[dict[tuple[str, int], Callable[[dict[str, Any], Path], dict[str, Any]]]] = {
+    (Approval.KIND, 1): _approval_without_text,
+}
+"""(kind, version) -> the step that makes version + 1 of a record's members; it refuses what the version does
+not have."""
 
 _POLICY: Final = frozenset((*_HEAD, *PolicyRecord.__struct_fields__))
 _FACT: Final = frozenset((*_HEAD, *Fact.__struct_fields__))
@@ -179,16 +197,31 @@ def _text(members: dict[str, Any], path: Path) -> str | None:
 
 
 def record_json(record: AnyRecord) -> dict[str, Any]:
-    """The record as it is written down, with exact numbers; version 1 is left out."""
+    """The record as it is written down, with exact numbers, in the oldest version that can say it.
+
+    So whoever could read it before still can, and its digest stays. Version 1 is left out.
+    """
+    version = _version(record)
+    written: dict[str, Any] = {"id": record.id, "seq": record.seq, "kind": kind_of(record)}
+    if version != 1:
+        written["version"] = version
     if isinstance(record, Unevaluable):
-        version = {"version": record.version} if record.version != 1 else {}
-        return {"id": record.id, "seq": record.seq, "kind": record.kind, **version, **record.members}
-    written: dict[str, Any] = {"id": record.id, "seq": record.seq, "kind": record.KIND}
+        return written | record.members
     for name in record.__struct_fields__:
         member = getattr(record, name)
         if name not in written and member is not None and member is not UNSET and member is not False:
             written[name] = member
     return written | _spelled(record)
+
+
+def _version(record: AnyRecord) -> int:
+    match record:
+        case Unevaluable(version=version):
+            return version
+        case Approval(text=text) if text is not None:
+            return 2
+        case _:
+            return 1
 
 
 def record_bytes(record: AnyRecord) -> bytes:

@@ -51,7 +51,7 @@ def test_an_operator_adds_every_kind_and_holds_nothing(world: World) -> None:
         approval("p"),
         chatter("x"),
         {"kind": "oath", "words": [1.5]},
-        {"kind": "policy", "version": 2, "anything": None},
+        {"kind": "policy", "version": 3, "anything": None},
     ):
         world.operator.adds(record)
     kinds_of = [type(record).__name__ for record in world.board.records.items]
@@ -125,8 +125,8 @@ CASES: list[tuple[dict[str, Any], str]] = [
     (chatter("x"), "chatter"),
     (fact("n", "refund.amount", 1), "fact:refund.*"),
     ({"kind": "oath"}, "opaque"),
-    ({"kind": "policy", "version": 2}, "policy"),
-    ({"kind": "approval", "version": 2}, "approval"),
+    ({"kind": "policy", "version": 3}, "policy"),
+    ({"kind": "approval", "version": 3}, "approval"),
 ]
 
 
@@ -193,14 +193,14 @@ def test_an_approver_that_is_not_who_adds_is_refused(world: World, claimed: str)
 
 def test_an_unknown_version_of_an_approval_names_no_approver(world: World) -> None:
     with pytest.raises(Malformed, match="cannot name its approver") as caught:
-        world.operator.adds({"kind": "approval", "version": 2, "approver": "operator:ops"})
+        world.operator.adds({"kind": "approval", "version": 3, "approver": "operator:ops"})
     assert caught.value.member == "/record/approver"
 
 
 def test_an_unknown_version_of_an_approval_is_answered_as_it_is_kept(world: World) -> None:
-    reply = world.operator.adds({"id": "a-2", "kind": "approval", "version": 2, "says": "yes"})
+    reply = world.operator.adds({"id": "a-2", "kind": "approval", "version": 3, "says": "yes"})
     kept = msgspec.json.decode(bytes(world.last(kinds.RecordAdded).record))
-    assert kept == {"id": "a-2", "kind": "approval", "version": 2, "says": "yes"}
+    assert kept == {"id": "a-2", "kind": "approval", "version": 3, "says": "yes"}
     assert msgspec.json.decode(msgspec.json.encode(reply.record)) == kept | {"seq": 2}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from blackboard.errors import shorten
 from blackboard.gate.actions.action import Action
 from blackboard.gate.actions.compiling import Compiled, Finding, Row, RowLike
 from blackboard.gate.actions.inputs import inputs, words_of
@@ -118,6 +119,7 @@ def _dead_approval(compiled: Compiled, row: Row, digest: str) -> str:
         later = items[newest]
         assert isinstance(later, Approval)
         word = "grants it anew, in vain" if later.granted else "revokes it"
+        word += "" if later.text is None else f" ({shorten(later.text)})"
         return f"{told}: '{later.id}' (seq {later.seq}) {word} and is not held"
     old, end = next(
         (old, end)
