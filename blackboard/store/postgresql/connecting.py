@@ -113,9 +113,7 @@ class Pool:
         try:
             return await work(connection, *args, **kwargs)
         except BaseException as error:
-            if lost(error):
-                connection.terminate()
-                self._forget()
+            self.judge(connection, error)
             raise
         finally:
             self.give_back(connection)
@@ -151,11 +149,15 @@ class Pool:
         else:
             self._idle.append(connection)
 
-    def _forget(self) -> None:
-        """Where one connection was cut, the idle ones may be dead as well: nobody shall find that out."""
-        idle, self._idle = self._idle, []
-        for connection in idle:
+    def judge(self, connection: Connection, error: BaseException) -> None:
+        """End a connection that an error has shown to be dead, and those that lie idle: it is likely that
+        they are dead as well, and better that nobody finds that out.
+        """
+        if lost(error):
             connection.terminate()
+            idle, self._idle = self._idle, []
+            for other in idle:
+                other.terminate()
 
     async def close(self) -> None:
         """Finish what was asked for, then close the connections. Idempotent."""

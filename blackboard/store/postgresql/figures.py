@@ -32,7 +32,8 @@ SELECT
     - coalesce(current_setting('reserved_connections', true)::int, 0) AS connections_most,
   (SELECT sum(numbackends)::int FROM pg_stat_database) AS connections,
   (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user) AS role_connections_most,
-  (SELECT count(*)::int FROM pg_stat_activity WHERE usename = current_user) AS role_connections,
+  (SELECT count(*)::int FROM pg_stat_activity WHERE usename = current_user AND datid IS NOT NULL)
+    AS role_connections,
   (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())
     AS database_connections_most,
   (SELECT numbackends FROM pg_stat_database WHERE datname = current_database()) AS database_connections,
@@ -63,6 +64,16 @@ async def look(connection: asyncpg.Connection) -> Figures:
     pooled = told.pop("process") != connection.get_server_pid()
     ahead = round((told.pop("clock") - middle) / 1000)
     return found | told | {"pooled": pooled, "clock_ahead_ms": ahead}
+
+
+async def own_session(one: asyncpg.Connection, other: asyncpg.Connection) -> bool:
+    """Whether each of two open connections has a process of the server for itself, as a session needs.
+
+    A pooler in transaction mode gives the same process to both, or another one to each statement.
+    """
+    ask = "SELECT pg_backend_pid()"
+    first, second, again = [await connection.fetchval(ask) for connection in (one, other, one)]
+    return bool(first == again != second)
 
 
 async def _ask(connection: asyncpg.Connection, statement: str) -> tuple[dict[str, Any], float, float]:

@@ -48,7 +48,8 @@ class Held:
                 await asyncio.wait([self._committing])
             if connection.is_in_transaction():
                 await connection.execute("ROLLBACK")
-        except DRIVER_ERRORS:
+        except DRIVER_ERRORS as error:
+            self._pool.judge(connection, error)
             connection.terminate()  # which ends the transaction as well
         finally:
             self._pool.give_back(connection)
@@ -62,7 +63,8 @@ async def hold(pool: Pool, board: str, commit: Commit) -> Held | None:
         if await connection.fetch(SQL.hold.sql, *SQL.hold.bind(board=board)):
             return Held(pool, connection, commit)
         await connection.execute("ROLLBACK")
-    except BaseException:
+    except BaseException as error:
+        pool.judge(connection, error)
         connection.terminate()  # it may be in the middle of something
         pool.give_back(connection)
         raise

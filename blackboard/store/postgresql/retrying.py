@@ -44,17 +44,21 @@ class Retrying:
                 return await self.repeat(attempt, states)
             except DRIVER_ERRORS as error:
                 if cut or doing != "read" or not lost(error):
+                    self.count(error)
                     raise translated(error, self._where, doing) from error
                 cut = True
 
     async def repeat(self, attempt: Callable[[], Awaitable[T]], states: frozenset[str] = RETRIED) -> T:
-        """What `attempt` returns, made again after errors of these states. Raises the driver's errors."""
+        """What `attempt` returns, made again after errors of these states. Raises the driver's errors, which
+        are not counted yet.
+        """
         for number in range(ATTEMPTS - 1):
             try:
                 return await attempt()
             except DRIVER_ERRORS as error:
-                if self.count(error) not in states:
+                if state_of(error) not in states:
                     raise
+                self.count(error)
             await asyncio.sleep(PAUSE_SECONDS * 2**number)
         return await attempt()
 

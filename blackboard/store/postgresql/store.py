@@ -18,12 +18,13 @@ from blackboard.projections.board import Board
 from blackboard.store import folding, reading
 from blackboard.store.contract import BoardRow, CommandTaken, Hear, Loaded, Locked, SeqTaken, StoredToken
 from blackboard.store.folding import Saved, Span, Trusted, Whole
-from blackboard.store.postgresql import locking, writing
+from blackboard.store.postgresql import health, locking, writing
 from blackboard.store.postgresql.address import Address
 from blackboard.store.postgresql.append import append
 from blackboard.store.postgresql.connecting import Connection, Pool
 from blackboard.store.postgresql.dialect import SQL, PostgresqlStatements
 from blackboard.store.postgresql.faults import DRIVER_ERRORS, RETRIED, taken, translated
+from blackboard.store.postgresql.listening import Hints
 from blackboard.store.postgresql.reading import commands_taken, run, trusted, whole
 from blackboard.store.postgresql.retrying import Retrying
 from blackboard.store.reading import Reading
@@ -46,6 +47,7 @@ class PostgresqlStore:
         self.retries: Counter[str] = Counter()
         self._read_only = read_only
         self._retrying = Retrying(self.url, self.retries)
+        self._hints = Hints(address, settings)
         self._writing = Pool(address, settings, "write", settings.write_connections)
         self._reading = Pool(address, settings, "read", settings.read_connections)
 
@@ -62,6 +64,7 @@ class PostgresqlStore:
             await work()
         except DRIVER_ERRORS as error:
             raise await self._refused(error, rows) from error
+        self._hints.tell(rows[0].board)
 
     async def _refused(self, error: BaseException, rows: Sequence[Row]) -> Exception:
         """What an append raises. Who lost against another decides again, on what that one has stored."""
@@ -84,10 +87,7 @@ class PostgresqlStore:
     async def lock(self, board: str) -> AsyncIterator[Locked]:
         """See `contract.Store.lock`."""
         self._may_write()
-        try:
-            held = await locking.hold(self._writing, board, self._commit)
-        except DRIVER_ERRORS as error:
-            raise translated(error, self.url, "read") from error
+        held = await self._retrying.run("read", partial(locking.hold, self._writing, board, self._commit))
         if held is None:
             yield self
             return
@@ -98,6 +98,7 @@ class PostgresqlStore:
 
     async def listen(self, hear: Hear) -> None:
         """See `contract.Store.listen`."""
+        await self._hints.listen(hear)
 
     async def tip(self, board: str) -> Tip | None:
         """See `contract.Store.tip`."""
@@ -182,12 +183,13 @@ class PostgresqlStore:
 
     async def check(self) -> dict[str, str | int | bool]:
         """See `contract.Store.check`."""
-        return {"engine": "postgresql", "version": "?"}
+        return await self._retrying.run("read", partial(health.check, self._reading, self._writing))
 
     async def close(self) -> None:
         """See `contract.Store.close`."""
-        await self._reading.close()
         await self._writing.close()
+        await self._hints.close()
+        await self._reading.close()
 
     # What `folding.load` needs.
 
