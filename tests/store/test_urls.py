@@ -45,7 +45,7 @@ NOT_A_STORE = [
     ":memory:",
     "a\0b",
     "mysql://user:secret@host/db",
-    "postgresql://host/db",
+    "postgresql://user:secret@host:port/db",
     "sqlite:///",
     "sqlite:///:memory:",
     "sqlite://",

@@ -187,15 +187,15 @@ def pooler(found: Figures, settings: Settings) -> list[Finding]:
         )
         if (told := found.get(f"{name}_ms")) is not None and told != round(seconds * 1000)
     ]
-    do = (
-        "let the servers connect to PostgreSQL directly (they pool by themselves), or use pool_mode = session"
-    )
+    if found.get("own_session") is False:
+        text = "several of our connections share one session of the database: transaction or statement mode"
+        return [fail("pooler", text, "use pool_mode = session, or connect to PostgreSQL directly")]
     if dropped:
         text = f"what our connections ask for does not arrive: {', '.join(dropped)}"
-        return [warn("pooler", text, do)]
-    if found.get("pooled"):
-        return [warn("pooler", "something stands between us and the database, as pgbouncer does", do)]
-    return []
+        return [
+            warn("pooler", text, "set it for the role (docs/postgresql.md, poolers), or connect directly")
+        ]
+    return [ok("pooler", "between us and the database, in session mode")] if found.get("pooled") else []
 
 
 def secrecy(found: Figures) -> list[Finding]:
