@@ -16,11 +16,16 @@ from blackboard.projections.status import Class, classify, status_of, status_of_
 
 
 class Need(NamedTuple):
-    """A row that a decision asks for: the entry of `revision`, or the newest one at or before `as_of`."""
+    """A row that a decision asks for.
 
-    key: str
+    The entry of `key` at `revision`, or the newest one at or before `as_of`; or, whatever it is, the event at
+    `seq`.
+    """
+
+    key: str = ""
     revision: int | None = None
     as_of: int | None = None
+    seq: int | None = None
 
 
 Fetched = Mapping[Need, Event | None]

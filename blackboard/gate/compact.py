@@ -8,6 +8,7 @@ from __future__ import annotations
 from blackboard.errors import Malformed, NotAllowed
 from blackboard.events import kinds
 from blackboard.gate.decision import Asked, Decision, raise_signals
+from blackboard.gate.formats import check_format
 from blackboard.gate.moment import Moment
 from blackboard.messages import commands as ask
 from blackboard.messages import replies as say
@@ -17,6 +18,8 @@ from blackboard.projections.board import Board
 def decide_compact(asked: Asked, command: ask.Compact) -> Decision:
     """Demote at once; only served reads restore. A peer's report keeps nothing."""
     board, principal = asked.board, asked.principal
+    if command.context_window is not None:
+        check_format(board, "context_window", kinds.WITH_REPLIES)
     agents = _whom(asked, command)
     base = _base(board, command)
     own = principal.agent is not None and agents == [principal.agent]
@@ -82,10 +85,10 @@ def _whom(asked: Asked, command: ask.Compact) -> list[str]:
 
 def _tokens(command: ask.Compact) -> kinds.Tokens | None:
     """The sizes that were given, None where none was."""
-    sizes = (command.tokens_before, command.tokens_after)
-    if sizes == (None, None):
-        return None
-    return kinds.Tokens(before=command.tokens_before, after=command.tokens_after)
+    tokens = kinds.Tokens(
+        before=command.tokens_before, after=command.tokens_after, window=command.context_window
+    )
+    return None if tokens == kinds.Tokens() else tokens
 
 
 def _base(board: Board, command: ask.Compact) -> int:

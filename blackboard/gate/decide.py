@@ -17,7 +17,6 @@ from blackboard.gate.authorize import authorize, unknown_board
 from blackboard.gate.case import Fetched, Need
 from blackboard.gate.certify import decide_certificate
 from blackboard.gate.check import decide_check
-from blackboard.gate.citing import find_citations
 from blackboard.gate.compact import decide_compact
 from blackboard.gate.decision import Asked, Decision, raise_signals
 from blackboard.gate.govern import (
@@ -33,6 +32,7 @@ from blackboard.gate.propose import accept_needs, decide_accept, decide_propose,
 from blackboard.gate.query import board_members
 from blackboard.gate.read import decide_read, decide_read_entry, decide_read_proposals
 from blackboard.gate.record import decide_add
+from blackboard.gate.say import decide_say, say_needs
 from blackboard.gate.sight import compile_needs
 from blackboard.gate.telling import context
 from blackboard.gate.turn import check_turn
@@ -58,6 +58,8 @@ def needs(board: Board, principal: Principal, prepared: Prepared) -> list[Need]:
             return propose_needs(board, agent, prepared.writes)
         case ask.Check(tool=tool) | ask.IssueCertificate(tool=tool):
             return compile_needs(board, agent, tool)
+        case ask.Say(reply_to=reply_to):
+            return say_needs(board, reply_to)
         case _:
             return []
 
@@ -138,7 +140,7 @@ def _decide(asked: Asked, name: str, command: ask.Command) -> Decision:  # noqa:
         case ask.Compact():
             return decide_compact(asked, command)
         case ask.Say():
-            return _say(asked, command)
+            return decide_say(asked, command)
         case ask.EndTurn():
             return _end_turn(asked, command)
         case ask.OpenBoard():
@@ -164,15 +166,6 @@ def _entering(asked: Asked, turn: int | None, decision: Decision) -> Decision:
         return decision
     drafts = [*decision.drafts, *(Draft(signal) for signal in raised)]
     return msgspec.structs.replace(decision, drafts=drafts)
-
-
-def _say(asked: Asked, command: ask.Say) -> Decision:
-    message = find_citations(asked.board, command.text)
-    body = kinds.MessagePosted(
-        text=command.text, recipients=command.recipients, cited=message.cited, about=message.about
-    )
-    signals = raise_signals(asked.board, Moment(agent=asked.agent, turn=command.turn, message=message))
-    return asked.decide([body, *signals], say.SayReply(cited=message.cited))
 
 
 def _end_turn(asked: Asked, command: ask.EndTurn) -> Decision:

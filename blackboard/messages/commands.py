@@ -99,6 +99,7 @@ class Compact(Message, frozen=True):
     """Report a compaction: what was observed at or before `base_seq` (default: the head) is gone.
 
     Without `agents` the caller speaks of itself. `kept` are record ids that survive; None: not known.
+    `context_window` is the size of the window in tokens: boards know it from format 3 on.
     """
 
     cause: Cause = "unknown"
@@ -109,14 +110,19 @@ class Compact(Message, frozen=True):
     summary_digest: str | None = None
     tokens_before: Count | None = None
     tokens_after: Count | None = None
+    context_window: Count | None = None
     turn: Count | None = None
 
 
 class Say(Message, frozen=True):
-    """Post a message to the board's agents. The server finds the identifiers that it cites."""
+    """Post a message to the board's agents. The server finds the identifiers that it cites.
+
+    `reply_to` is the seq of the message that it answers: boards know it from format 3 on.
+    """
 
     text: str
     recipients: list[str] = []
+    reply_to: Count | None = None
     turn: Count | None = None
 
 

@@ -21,17 +21,18 @@ AHEAD = 1000
 class Fetcher:
     """Answers the needs of one attempt.
 
-    An entry, once it exists, stays what it is: what was fetched holds for the whole attempt. An uncommitted
-    entry of an earlier command of the same batch is found in `events` and goes before the table.
+    An event, once it exists, stays what it is: what was fetched holds for the whole attempt. An uncommitted
+    one of an earlier command of the same batch is found in `events` and goes before the table.
     """
 
-    __slots__ = ("_by_key", "_context", "_found", "_indexed", "_name")
+    __slots__ = ("_by_key", "_context", "_events", "_found", "_indexed", "_name")
 
     def __init__(self, context: Context, name: str) -> None:
         self._context = context
         self._name = name
         self._found: dict[Need, Event | None] = {}
         self._by_key: dict[str, list[Event]] = {}
+        self._events: Sequence[Event] = ()
         self._indexed = 0
 
     async def fetch(
@@ -52,12 +53,16 @@ class Fetcher:
         return fetched
 
     def _index(self, events: Sequence[Event]) -> None:
+        self._events = events
         for event in events[self._indexed :]:
             if type(event.body) is EntryWritten and event.key is not None:
                 self._by_key.setdefault(event.key, []).append(event)
         self._indexed = len(events)
 
     def _uncommitted(self, need: Need) -> Event | None:
+        if need.seq is not None:
+            first = self._events[0].seq if self._events else need.seq + 1
+            return self._events[need.seq - first] if need.seq >= first else None
         for event in reversed(self._by_key.get(need.key, ())):
             if need.revision == event.revision or (need.as_of is not None and event.seq <= need.as_of):
                 return event
@@ -84,6 +89,8 @@ class Fetcher:
 
     async def _row(self, need: Need) -> Event | None:
         store = self._context.store
+        if need.seq is not None:
+            return (await store.events(self._name, [need.seq])).get(need.seq)
         if need.revision is not None:
             return await store.entry(self._name, need.key, need.revision)
         assert need.as_of is not None

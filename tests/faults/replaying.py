@@ -98,6 +98,8 @@ class _Log:
         return {need: self._entry(need, head) for need in wanted}
 
     def _entry(self, need: Need, head: int) -> Event | None:
+        if need.seq is not None:
+            return self.events[need.seq - 1] if need.seq <= head else None
         upto = head if need.as_of is None else min(need.as_of, head)
         for event in reversed(self.written[need.key]):
             if event.seq <= upto and need.revision in {None, event.revision}:

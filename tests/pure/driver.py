@@ -136,6 +136,8 @@ class World:
         return {need: self._find(need) for need in wanted}
 
     def _find(self, need: Need) -> Event | None:
+        if need.seq is not None:
+            return self.events[need.seq - 1]
         for event in reversed(self.events):
             if event.key != need.key:
                 continue
@@ -314,8 +316,8 @@ class Agent(Actor):
         assert position is not None
         return self.world.state(self).holding.holds(position)
 
-    def says(self, text: str, **options: Any) -> say.SayReply:
-        return cast(say.SayReply, self._sends(ask.Say(text=text), options))
+    def says(self, text: str, *, reply_to: int | None = None, **options: Any) -> say.SayReply:
+        return cast(say.SayReply, self._sends(ask.Say(text=text, reply_to=reply_to), options))
 
     def ends_turn(self, turn: int, **options: Any) -> say.Done:
         return cast(say.Done, self._sends(ask.EndTurn(turn=turn), options))
