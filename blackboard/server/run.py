@@ -7,7 +7,6 @@ import contextlib
 import gc
 import logging
 import os
-import re
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -175,16 +174,12 @@ def _describe(
     name = settings.host if settings.host == "localhost" else f"[{host}]" if ":" in host else host
     return RunningServer(
         url=f"{scheme}://{name}:{port}",
-        database=_without_password(service.store.url),
+        database=service.store.url,
         durability=settings.durability,
         pid=os.getpid(),
         version=__version__,
         token_file=None if token_file is None else str(token_file),
     )
-
-
-def _without_password(url: str) -> str:
-    return re.sub(r"(?<=://)([^/@:]*):[^/]*@", r"\1:***@", url)
 
 
 def _readiness(running: RunningServer) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from pathlib import Path
 from html.parser import HTMLParser
 from typing import Any
 
@@ -259,6 +260,8 @@ async def test_every_count_of_the_service_is_exported_and_told(server: Driven) -
     answer = await server.ask("GET", "/metrics", who="ops")
     helps = re.findall(r"^# HELP (blackboard_\w+) (.*)$", answer.body.decode(), re.MULTILINE)
     assert all(len(told) > 5 for _, told in helps)
+    told = (Path(__file__).parents[2] / "docs/operations.md").read_text()
+    assert [name for name in Metrics.__slots__ if f"`{name}`" not in told] == []
 
 
 async def test_labels_do_not_grow_with_what_is_stored(server: Driven) -> None:

@@ -20,7 +20,7 @@ from blackboard.config import Settings
 from blackboard.errors import Malformed, Unavailable
 from blackboard.events.envelope import GENESIS, verify_row
 from blackboard.server import RunningServer, find_server, read_operator_token, run_server, serve
-from blackboard.server.run import _check_binding, _listen, _without_password
+from blackboard.server.run import _check_binding, _listen
 from blackboard.store import open_store
 from tests.server.serving import Process, process
 
@@ -172,18 +172,6 @@ def test_a_certificate_that_cannot_be_read_is_said_in_one_line(tmp_path: Path) -
         assert "no TLS with none.pem" in served.said()
         assert "Traceback" not in served.said()
         assert find_server(served.state) is None
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("postgresql://ops:secret@db/boards", "postgresql://ops:***@db/boards"),
-        ("postgresql://ops@db/boards", "postgresql://ops@db/boards"),
-        ("sqlite:////tmp/a:b@c.db", "sqlite:////tmp/a:b@c.db"),
-    ],
-)
-def test_a_password_in_a_database_url_is_not_shown(url: str, shown: str) -> None:
-    assert _without_password(url) == shown
 
 
 STUCK = """
