@@ -3,8 +3,8 @@
 import asyncio
 import json
 import re
-from pathlib import Path
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
