@@ -15,7 +15,7 @@ from benchmarks.postgres import Cluster
 from benchmarks.serving import Loaded, Server, agents, loading, serving
 
 BUSY = 0.85
-"""Of the cores in use: then it is the machine that limits, whoever else is idle."""
+"""So much of a core, or of all, in use: then it is what limits, whoever else is idle."""
 
 
 class Layout(NamedTuple):
@@ -83,7 +83,7 @@ class Deployment:
             "p50_ms": median([one.outcome.p50 for one in turns]) / 1e3,
             "p99_ms": median([one.outcome.p99 for one in turns]) / 1e3,
             **spent,
-            "limit": _limit(sum(spent.values())),
+            "limit": _limit(spent["server_cores"] / len(self._servers), sum(spent.values())),
         }
 
 
@@ -114,8 +114,13 @@ def _plan(servers: Sequence[Server], layout: Layout) -> Plan:
     return plan
 
 
-def _limit(used: float) -> str:
-    """What limits, as far as the cores tell it."""
+def _limit(server: float, all_parts: float) -> str:
+    """What limits, as far as the cores tell it that one server and all parts together have used."""
     there = cores()
-    full = "the machine: no core is free" if used >= BUSY * there else "not the cores"
-    return f"{full} ({used:.1f} of {there} used)"
+    if all_parts >= BUSY * there:
+        what = "the machine, no core is free"
+    elif server >= BUSY:
+        what = "the server's process, which uses one core"
+    else:
+        what = "no core: waiting for commits, or for each other"
+    return f"{what} ({all_parts:.1f} of {there} cores used)"

@@ -22,7 +22,7 @@ from benchmarks.run import Run, runner, slices
 from benchmarks.stores import settings
 from blackboard.store import open_store
 
-PAIRS = 7
+PAIRS = 6
 """At most: there are many rows here, and each has two sides at work."""
 
 HANDS = {False: "in one transaction", True: "in one statement"}
