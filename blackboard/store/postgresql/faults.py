@@ -80,10 +80,10 @@ def translated(error: BaseException, where: str, doing: Doing) -> BlackboardErro
 
     `where` is the database's URL without its password.
     """
-    if _refused(error):
-        return _unstorable(error)
     if doing == "connect":
         return _unreachable(error, where)
+    if _refused(error):
+        return _unstorable(error)
     if lost(error):
         return _cut(error, where, doing)
     return _answered(error, where, doing)
@@ -159,7 +159,7 @@ def _unreachable(error: BaseException, where: str) -> BlackboardError:
                 error,
             )
         case _ if isinstance(error, ValueError):
-            return _unavailable(f"{where} cannot be connected to as the URL says; check its options", error)
+            return Malformed(f"{where} has options that cannot be used ({error})", member="db")
         case _:
             return _unavailable(
                 f"{where} cannot be reached: check that PostgreSQL runs there, and the host and port",

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from blackboard.events.envelope import Row
+from blackboard.store.contract import SeqTaken
 from blackboard.store.postgresql.append import append
 from blackboard.store.postgresql.connecting import Connection, Pool
 from blackboard.store.postgresql.dialect import SQL
@@ -33,6 +34,8 @@ class Held:
         await self._commit(lambda: self._append(rows), rows)
 
     async def _append(self, rows: Sequence[Row]) -> None:
+        if self._connection.is_closed():
+            raise SeqTaken  # the lock went with it: somebody else may have been faster
         self._committing = self._pool.spawn(self._insert(rows))
         await asyncio.shield(self._committing)
 

@@ -1,15 +1,17 @@
-"""Opening a PostgreSQL database: reach it, look at its tables, connect."""
+"""Opening a PostgreSQL database: reach it, look at its tables, make them where there are none."""
 
 from __future__ import annotations
 
 import asyncio
 
 from blackboard.config import Settings
+from blackboard.errors import Unavailable
 from blackboard.store.postgresql.address import Address, parse
-from blackboard.store.postgresql.connecting import connect, shut
-from blackboard.store.postgresql.faults import DRIVER_ERRORS, translated
+from blackboard.store.postgresql.connecting import Connection
 from blackboard.store.postgresql.store import PostgresqlStore
 from blackboard.store.revision import Stored, answered_async, check_works, stored
+
+ENCODING = "UTF8"
 
 
 async def open_postgresql(url: str, settings: Settings, *, read_only: bool) -> PostgresqlStore:
@@ -17,21 +19,30 @@ async def open_postgresql(url: str, settings: Settings, *, read_only: bool) -> P
     migrated from here.
     """
     address = parse(url)
-    found = await _stored(address, settings)
+    store = PostgresqlStore(address, settings, read_only=read_only)
+    try:
+        await _bring_up(store, address, read_only=read_only)
+    except BaseException:
+        await store.close()
+        raise
+    return store
+
+
+async def _bring_up(store: PostgresqlStore, address: Address, *, read_only: bool) -> None:
+    found, encoding = await store.ask(_look)
+    if encoding != ENCODING:
+        raise Unavailable(
+            f"{address.shown} keeps its text as {encoding}, which has not all characters: make the database "
+            f"with ENCODING '{ENCODING}'"
+        )
     if found.revision is None and not read_only:
         from blackboard.store.migrating import migrate  # noqa: PLC0415 - Alembic takes its time
 
         await asyncio.to_thread(migrate, address.dsn)
-        found = await _stored(address, settings)
+        found, _ = await store.ask(_look)
     check_works(*found, address.shown)
-    return PostgresqlStore(address, settings, read_only=read_only)
 
 
-async def _stored(address: Address, settings: Settings) -> Stored:
-    connection = await connect(address, settings, "read")
-    try:
-        return await answered_async(stored("postgresql"), connection.fetch)
-    except DRIVER_ERRORS as error:
-        raise translated(error, address.shown, "read") from error
-    finally:
-        await shut(connection)
+async def _look(connection: Connection) -> tuple[Stored, str]:
+    found = await answered_async(stored("postgresql"), connection.fetch)
+    return found, await connection.fetchval("SELECT current_setting('server_encoding')")

@@ -199,11 +199,11 @@ class PostgresqlStore:
 
     async def trusted(self, span: Span, fold: Callable[[Sequence[Trusted]], None]) -> None:
         """See `folding.Log`."""
-        fold(await self._retrying.run("read", partial(self._reading.run, trusted, span)))
+        fold(await self.ask(lambda connection: trusted(connection, span)))
 
     async def whole(self, span: Span, fold: Callable[[Sequence[Whole]], None]) -> None:
         """See `folding.Log`."""
-        fold(await self._retrying.run("read", partial(self._reading.run, whole, span)))
+        fold(await self.ask(lambda connection: whole(connection, span)))
 
     async def saved(self, board: str, fingerprint: str, seq: int) -> list[int]:
         """See `folding.Log`."""
@@ -216,6 +216,10 @@ class PostgresqlStore:
     async def release_of(self, board_format: int) -> str | None:
         """See `folding.Log`."""
         return await self._read(reading.release_of, board_format)
+
+    async def ask(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """What `work` finds on a connection that reads. Raises what `faults.translated` makes of errors."""
+        return await self._retrying.run("read", partial(self._reading.run, work))
 
     async def _read(
         self,
