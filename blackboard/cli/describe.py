@@ -137,11 +137,23 @@ def _compacted(_: EventView, body: dict[str, Any]) -> str:
     who = ", ".join(body["agents"])
     kept = counted(len(body.get("kept") or []), "record")
     cause, base = body.get("cause", "unknown"), body["base_seq"]
-    return f"{who}: {cause}, no entry seen up to {base} is held, {kept} kept"
+    return f"{who}: {cause}, no entry seen up to {base} is held, {kept} kept{_tokens(body)}"
+
+
+def _tokens(body: dict[str, Any]) -> str:
+    """The sizes that were reported: members of the body in version 1, an object of it from version 2 on."""
+    sizes = body.get("tokens") or {name: body.get(f"tokens_{name}") for name in ("before", "after")}
+    told = [
+        f"{word}{sizes[name]}"
+        for name, word in (("before", ""), ("after", "to "), ("window", "window "))
+        if sizes.get(name) is not None
+    ]
+    return f"; tokens: {', '.join(told)}" if told else ""
 
 
 def _posted(_: EventView, body: dict[str, Any]) -> str:
     to = f"to {', '.join(body['recipients'])}: " if body.get("recipients") else ""
+    to += f"answers {body['reply_to']}: " if body.get("reply_to") is not None else ""
     cites = f"  cites {' '.join(body['cited'])}" if body.get("cited") else "  cites nothing"
     return f"{to}{json_text(body['text'])}{cites}"
 

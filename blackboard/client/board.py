@@ -120,6 +120,7 @@ class Board(ActionGate):
         summary_digest: str | None = None,
         tokens_before: int | None = None,
         tokens_after: int | None = None,
+        context_window: int | None = None,
         turn: int | None = None,
         idempotency_key: str | None = None,
     ) -> CompactReply:
@@ -127,6 +128,7 @@ class Board(ActionGate):
 
         What was observed at or before `base_seq` (default: the head) is gone, except the record ids
         `kept`. `agents` names others: for operators and for tokens that may report peers.
+        `context_window` is the size of the window in tokens; below format 3 it raises `FormatTooLow`.
         """
         report = ask.Compact(
             cause=cause,
@@ -137,6 +139,7 @@ class Board(ActionGate):
             summary_digest=summary_digest,
             tokens_before=tokens_before,
             tokens_after=tokens_after,
+            context_window=context_window,
             turn=turn,
         )
         return await self._send("compacted", report, CompactReply, idempotency_key)
@@ -146,11 +149,16 @@ class Board(ActionGate):
         text: str,
         *,
         recipients: Iterable[str] = (),
+        reply_to: int | None = None,
         turn: int | None = None,
         idempotency_key: str | None = None,
     ) -> SayReply:
-        """Post a message; `cited` are the identifiers in it that exist on the board."""
-        message = ask.Say(text=text, recipients=listed(recipients), turn=turn)
+        """Post a message; `cited` are the identifiers in it that exist on the board.
+
+        `reply_to` is the seq of the message that it answers. Raises `Malformed` where there is no such
+        message, and `FormatTooLow` below format 3.
+        """
+        message = ask.Say(text=text, recipients=listed(recipients), reply_to=reply_to, turn=turn)
         return await self._send("say", message, SayReply, idempotency_key)
 
     async def end_turn(self, turn: int, *, idempotency_key: str | None = None) -> Done:

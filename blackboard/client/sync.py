@@ -137,6 +137,7 @@ class SyncBoard(SyncSession):
         summary_digest: str | None = None,
         tokens_before: int | None = None,
         tokens_after: int | None = None,
+        context_window: int | None = None,
         turn: int | None = None,
         idempotency_key: str | None = None,
     ) -> CompactReply:
@@ -144,6 +145,7 @@ class SyncBoard(SyncSession):
 
         What was observed at or before `base_seq` (default: the head) is gone, except the record ids
         `kept`. `agents` names others: for operators and for tokens that may report peers.
+        `context_window` is the size of the window in tokens; below format 3 it raises `FormatTooLow`.
         """
         return self._run(
             self._board.compacted(
@@ -155,6 +157,7 @@ class SyncBoard(SyncSession):
                 summary_digest=summary_digest,
                 tokens_before=tokens_before,
                 tokens_after=tokens_after,
+                context_window=context_window,
                 turn=turn,
                 idempotency_key=idempotency_key,
             )
@@ -165,12 +168,19 @@ class SyncBoard(SyncSession):
         text: str,
         *,
         recipients: Iterable[str] = (),
+        reply_to: int | None = None,
         turn: int | None = None,
         idempotency_key: str | None = None,
     ) -> SayReply:
-        """Post a message; `cited` are the identifiers in it that exist on the board."""
+        """Post a message; `cited` are the identifiers in it that exist on the board.
+
+        `reply_to` is the seq of the message that it answers. Raises `Malformed` where there is no such
+        message, and `FormatTooLow` below format 3.
+        """
         return self._run(
-            self._board.say(text, recipients=recipients, turn=turn, idempotency_key=idempotency_key)
+            self._board.say(
+                text, recipients=recipients, reply_to=reply_to, turn=turn, idempotency_key=idempotency_key
+            )
         )
 
     def end_turn(self, turn: int, *, idempotency_key: str | None = None) -> Done:

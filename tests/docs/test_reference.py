@@ -19,6 +19,7 @@ from blackboard.config import Settings
 from blackboard.errors import ERRORS_BY_CODE, BlackboardError
 from blackboard.events.kinds import KINDS
 from blackboard.events.policy import SIGNAL_DEFAULTS, Policy
+from blackboard.events.vocabulary import VOCABULARY
 from blackboard.gate.actions.retention import SCHEMES
 from blackboard.gate.actions.verifying import load_certificate, verify_certificate
 from blackboard.gate.signals import SIGNALS
@@ -27,7 +28,7 @@ from blackboard.messages.operations import OPERATIONS
 from blackboard.messages.principal import OPAQUE
 from blackboard.messages.replies import EventView, Reply
 from blackboard.records.atoms import Op
-from blackboard.records.kinds import RECORD_KINDS, Fact, Record
+from blackboard.records.kinds import EVALUABLE, RECORD_KINDS, Fact, Record
 from blackboard.records.predicate import Source
 from blackboard.records.verdict import AnswerWord
 from tests.docs.pages import PAGES
@@ -67,10 +68,20 @@ def test_the_rules_are_documented_in_their_order() -> None:
 
 def test_every_kind_of_event_is_documented_member_by_member() -> None:
     told = sections(page("reference/events.md"))
-    assert set(told) == {kind for kind, _ in KINDS}
+    assert set(told) - {"Formats"} == {kind for kind, _ in KINDS}
     for (kind, _), body in KINDS.items():
         members = [name for cells in rows(told[kind]) for name in names(cells[0])]
         assert set(members) == set(body.__struct_fields__), kind
+
+
+def test_every_format_is_documented_with_what_it_writes() -> None:
+    told = {cells[0]: cells[2] for cells in rows(sections(page("reference/events.md"))["Formats"])[1:]}
+    assert list(told) == [str(board_format) for board_format in VOCABULARY]
+    for board_format, written in VOCABULARY.items():
+        second = {kind for kind, version in written.items() if version == 2}
+        second |= {kind for kind, version in EVALUABLE[board_format].items() if version == 2}
+        unwritten = {kind for kind, _ in KINDS} - set(written)
+        assert set(names(told[str(board_format)])) == second | unwritten
 
 
 def test_every_member_of_an_event_is_documented() -> None:

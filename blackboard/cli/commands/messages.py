@@ -16,6 +16,9 @@ from blackboard.cli.session import Session
     "say",
     click.argument("text"),
     click.option("--to", "recipients", multiple=True, metavar="AGENT", help="For these agents; repeatable."),
+    click.option(
+        "--reply-to", type=click.IntRange(min=1), metavar="SEQ", help="The message that this one answers."
+    ),
     TURN,
     KEY,
     acts=("agent",),
@@ -61,6 +64,9 @@ async def say(session: Session, *, text: str, recipients: tuple[str, ...], **giv
     ),
     click.option(
         "--tokens-after", type=click.IntRange(min=0), metavar="N", help="Size of the context after."
+    ),
+    click.option(
+        "--context-window", type=click.IntRange(min=0), metavar="N", help="Size of the window, in tokens."
     ),
     TURN,
     KEY,

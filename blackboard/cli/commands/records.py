@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
@@ -11,7 +11,14 @@ from blackboard.cli import output, values
 from blackboard.cli.acting import acting
 from blackboard.cli.options import KEY, TURN, command
 from blackboard.cli.session import Session
+from blackboard.records.digest import action_digest
+from blackboard.records.drafts import Approval
 from blackboard.records.verdict import PERMITTING
+
+_PARAMS: tuple[Callable[..., Any], ...] = (
+    click.option("--params", metavar="JSON", help="The parameters, as a JSON object; none without it."),
+    click.option("--params-file", metavar="FILE", help="The parameters, as JSON in a file; - is stdin."),
+)
 
 
 @click.group()
@@ -38,12 +45,60 @@ async def add(session: Session, *, record_json: str | None, file: str | None, **
     found = values.parse_json(text, "RECORD" if file is None else f"--file {file}")
     if not isinstance(found, dict):
         raise click.UsageError('a record is a JSON object, as {"kind": "fact", "field": ..., "value": ...}')
+    await _add(session, found, given)
+
+
+async def _add(session: Session, record: dict[str, Any] | Approval, given: dict[str, Any]) -> None:
     async with acting(session) as (board, done):
-        reply = await board.add_record(found, **given)
+        reply = await board.add_record(record, **given)
         if not session.json:
             replayed = "  replayed" if reply.replayed else ""
             output.emit(output.visible(f"{reply.id}{replayed}"))
         done(reply)
+
+
+@command(
+    "approval",
+    click.argument("policy"),
+    click.argument("tool"),
+    *_PARAMS,
+    click.option("--refuse", is_flag=True, help="Say no instead of yes."),
+    click.option("--text", metavar="TEXT", help="Why; it takes a board of format 3."),
+    click.option("--id", metavar="ID", help="The record's id; the board gives one without it."),
+    click.option("--supersedes", metavar="ID", help="The approval that this one replaces."),
+    click.option("--expires-seq", type=click.IntRange(min=0), metavar="SEQ", help="Until then it counts."),
+    TURN,
+    KEY,
+    acts=("operator", "agent"),
+    group=record,
+)
+async def approval(
+    session: Session,
+    *,
+    policy: str,
+    tool: str,
+    params: str | None,
+    params_file: str | None,
+    refuse: bool,
+    text: str | None,
+    id: str | None,  # noqa: A002 - the name that the option and the record have
+    supersedes: str | None,
+    expires_seq: int | None,
+    **given: Any,
+) -> None:
+    """Answer POLICY for one call of TOOL, and for no other: yes, or with --refuse no. Who approves is who
+    adds it. An agent needs the grant for approvals.
+    """
+    answer = Approval(
+        policy,
+        action_digest(tool, _params(params, params_file)),
+        not refuse,
+        id=id,
+        supersedes=supersedes,
+        expires_seq=expires_seq,
+        text=text,
+    )
+    await _add(session, answer, given)
 
 
 @command(
@@ -74,8 +129,7 @@ def _row(found: dict[str, Any]) -> tuple[object, ...]:
 @command(
     "check",
     click.argument("tool"),
-    click.option("--params", metavar="JSON", help="The parameters, as a JSON object; none without it."),
-    click.option("--params-file", metavar="FILE", help="The parameters, as JSON in a file; - is stdin."),
+    *_PARAMS,
     click.option("--basis", multiple=True, metavar="KEY=REV", help="What the decision rests on; repeatable."),
     click.option(
         "--allow-unevaluable", is_flag=True, help="Let dropped records of an unknown kind pass, with a note."
