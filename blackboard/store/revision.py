@@ -13,14 +13,17 @@ from typing import Any, NamedTuple
 from blackboard import __version__
 from blackboard.errors import SchemaMismatch
 
-KNOWN = ("0001", "0002")
+KNOWN = ("0001", "0002", "0003", "0004")
 """Every revision that this release knows, oldest first; a test holds it and `migrations/` together."""
 
 NEWEST = KNOWN[-1]
 """The newest revision in `migrations/`."""
 
-OLDEST = "0002"
+OLDEST = "0003"
 """The oldest revision that this release serves as it is: from here on there is what its statements name."""
+
+EXPANDED = "0003"
+"""What lies above takes away what the release before still uses: see `blackboard db upgrade --expand`."""
 
 TABLES = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",

@@ -9,11 +9,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Dialect, Select, bindparam, delete, func, insert, literal_column, select
+from sqlalchemy import (
+    ColumnElement,
+    Dialect,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+)
 from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.selectable import ScalarSelect
 
-from blackboard.store.tables import IS_ENTRY, IS_FIRST, boards, events, formats, snapshots, tokens
+from blackboard.store.tables import (
+    IS_ENTRY,
+    IS_FIRST,
+    boards,
+    events,
+    formats,
+    saved_boards,
+    saved_parts,
+    tokens,
+)
 
 ROW = tuple(events.c)
 """The columns of `events.envelope.Row`, in its order."""
@@ -74,21 +95,25 @@ class Statements:
         self._tokens(made)
 
     def _snapshots(self, made: Callable[[ClauseElement], Statement]) -> None:
-        table = snapshots.c
-        ours = (table.board == bindparam("board"), table.fingerprint == bindparam("fingerprint"))
-        of_seq = (*ours, table.seq == bindparam("seq"))
-        foreign = (table.board == bindparam("board"), table.fingerprint != bindparam("fingerprint"))
-        older = table.seq < bindparam("seq")
+        table = saved_boards.c
         self.saved = made(
             select(table.seq)
-            .where(*ours, table.seq <= bindparam("seq"), table.part == 0)
+            .where(*_saved(saved_boards), table.seq <= bindparam("seq"))
             .order_by(table.seq.desc())
         )
-        self.parts = made(select(table.digest, table.state).where(*of_seq).order_by(table.part))
-        self.save_part = made(insert(snapshots))
-        self.drop_saved = made(delete(snapshots).where(*of_seq))
-        self.drop_older = made(delete(snapshots).where(*ours, older))
-        self.drop_foreign = made(delete(snapshots).where(*foreign, older))
+        self.parts = made(
+            select(table.digest, saved_parts.c.state)
+            .join_from(saved_boards, saved_parts, _same_snapshot())
+            .where(*_saved(saved_boards), table.seq == bindparam("seq"))
+            .order_by(saved_parts.c.part)
+        )
+        self.save_part = made(insert(saved_parts))
+        self.save_board = made(insert(saved_boards))
+        # What says that a snapshot is whole goes first.
+        of = (saved_boards, saved_parts)
+        self.drop_saved = [made(delete(t).where(*_saved(t), t.c.seq == bindparam("seq"))) for t in of]
+        self.drop_older = [made(delete(t).where(*_saved(t), t.c.seq < bindparam("seq"))) for t in of]
+        self.drop_foreign = [made(delete(t).where(*_foreign(t), t.c.seq < bindparam("seq"))) for t in of]
 
     def _tokens(self, made: Callable[[ClauseElement], Statement]) -> None:
         table = tokens.c
@@ -162,6 +187,19 @@ def _first_of_command() -> Select[Any]:
         events.c.command_id == bindparam("command_id"),
         IS_FIRST,
     )
+
+
+def _saved(table: Table) -> tuple[ColumnElement[bool], ...]:
+    return table.c.board == bindparam("board"), table.c.fingerprint == bindparam("fingerprint")
+
+
+def _foreign(table: Table) -> tuple[ColumnElement[bool], ...]:
+    return table.c.board == bindparam("board"), table.c.fingerprint != bindparam("fingerprint")
+
+
+def _same_snapshot() -> ColumnElement[bool]:
+    whole, part = saved_boards.c, saved_parts.c
+    return and_(part.board == whole.board, part.fingerprint == whole.fingerprint, part.seq == whole.seq)
 
 
 def _head() -> ScalarSelect[Any]:

@@ -23,6 +23,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy.dialects.postgresql import TEXT
 
 from blackboard.events.kinds import EntryWritten
 
@@ -33,13 +34,16 @@ NAMING = {
 }
 METADATA = MetaData(naming_convention=NAMING)
 
+NAME = Text().with_variant(TEXT(collation="C"), "postgresql")
+"""Text that is a key: it sorts by code point on every engine, whatever the language of a server is."""
+
 IS_ENTRY = text(f"kind = '{EntryWritten.KIND}'")
 IS_FIRST = text("request_digest IS NOT NULL")
 
 boards = Table(
     "boards",
     METADATA,
-    Column("id", Text, nullable=False),
+    Column("id", NAME, nullable=False),
     Column("opened_at", BigInteger, nullable=False, comment="microseconds UTC"),
     PrimaryKeyConstraint("id"),
 )
@@ -47,15 +51,15 @@ boards = Table(
 events = Table(
     "events",
     METADATA,
-    Column("board", Text, nullable=False),
+    Column("board", NAME, nullable=False),
     Column("seq", BigInteger, nullable=False),
     Column("kind", Text, nullable=False),
     Column("version", Integer, nullable=False),
-    Column("actor", Text, nullable=False),
+    Column("actor", NAME, nullable=False),
     Column("turn", BigInteger),
-    Column("command_id", Text, nullable=False),
+    Column("command_id", NAME, nullable=False),
     Column("request_digest", LargeBinary),
-    Column("key", Text),
+    Column("key", NAME),
     Column("revision", BigInteger),
     Column("recorded_at", BigInteger, nullable=False, comment="microseconds UTC"),
     Column("body", Text, comment="canonical JSON, digested as stored; NULL once redacted"),
@@ -83,14 +87,26 @@ events = Table(
     ),
 )
 
-snapshots = Table(
-    "snapshots",
+saved_boards = Table(
+    "saved_boards",
     METADATA,
-    Column("board", Text, nullable=False),
-    Column("fingerprint", Text, nullable=False),
+    Column("board", NAME, nullable=False),
+    Column("fingerprint", NAME, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("digest", LargeBinary, nullable=False, comment="of the log's hash at seq and the whole state"),
+    Column("parts", Integer, nullable=False),
+    Column("bytes", BigInteger, nullable=False, comment="of all parts"),
+    PrimaryKeyConstraint("board", "fingerprint", "seq"),
+)
+"""Snapshots that are whole: the row is written after its parts."""
+
+saved_parts = Table(
+    "saved_parts",
+    METADATA,
+    Column("board", NAME, nullable=False),
+    Column("fingerprint", NAME, nullable=False),
     Column("seq", BigInteger, nullable=False),
     Column("part", Integer, nullable=False, comment="0.. : a large state is stored in parts"),
-    Column("digest", LargeBinary, nullable=False, comment="of the log's hash at seq and the whole state"),
     Column("state", LargeBinary, nullable=False),
     PrimaryKeyConstraint("board", "fingerprint", "seq", "part"),
 )
@@ -98,7 +114,7 @@ snapshots = Table(
 tokens = Table(
     "tokens",
     METADATA,
-    Column("id", Text, nullable=False),
+    Column("id", NAME, nullable=False),
     Column("digest", LargeBinary, nullable=False, comment="SHA-256 of the secret"),
     Column("role", Text, nullable=False),
     Column("name", Text, nullable=False),
@@ -117,4 +133,13 @@ formats = Table(
     Column("format", Integer, nullable=False, autoincrement=False),
     Column("release", Text, nullable=False, comment="the first release that reads this format"),
     PrimaryKeyConstraint("format"),
+)
+
+revisions = Table(
+    "revisions",
+    METADATA,
+    Column("revision", NAME, nullable=False),
+    Column("release", Text, nullable=False, comment="the release that brought it"),
+    Column("works_from", Text, nullable=False, comment="the oldest revision whose release works on it"),
+    PrimaryKeyConstraint("revision"),
 )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.dialects.postgresql import TEXT
 
 revision = "0001"
 down_revision = None
 branch_labels = None
 depends_on = None
+contracts = False
 
+NAME = sa.Text().with_variant(TEXT(collation="C"), "postgresql")  # keys sort by code point everywhere
 IS_ENTRY = sa.text("kind = 'entry.written'")
 IS_FIRST = sa.text("request_digest IS NOT NULL")
 
@@ -17,15 +20,15 @@ IS_FIRST = sa.text("request_digest IS NOT NULL")
 def upgrade() -> None:
     op.create_table(
         "boards",
-        sa.Column("id", sa.Text, nullable=False),
+        sa.Column("id", NAME, nullable=False),
         sa.Column("opened_at", sa.BigInteger, nullable=False, comment="microseconds UTC"),
         sa.PrimaryKeyConstraint("id", name="pk_boards"),
     )
     events()
     op.create_table(
         "snapshots",
-        sa.Column("board", sa.Text, nullable=False),
-        sa.Column("fingerprint", sa.Text, nullable=False),
+        sa.Column("board", NAME, nullable=False),
+        sa.Column("fingerprint", NAME, nullable=False),
         sa.Column("seq", sa.BigInteger, nullable=False),
         sa.Column("part", sa.Integer, nullable=False, comment="0.. : a large state is stored in parts"),
         sa.Column(
@@ -36,7 +39,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "tokens",
-        sa.Column("id", sa.Text, nullable=False),
+        sa.Column("id", NAME, nullable=False),
         sa.Column("digest", sa.LargeBinary, nullable=False, comment="SHA-256 of the secret"),
         sa.Column("role", sa.Text, nullable=False),
         sa.Column("name", sa.Text, nullable=False),
@@ -54,15 +57,15 @@ def upgrade() -> None:
 def events() -> None:
     op.create_table(
         "events",
-        sa.Column("board", sa.Text, nullable=False),
+        sa.Column("board", NAME, nullable=False),
         sa.Column("seq", sa.BigInteger, nullable=False),
         sa.Column("kind", sa.Text, nullable=False),
         sa.Column("version", sa.Integer, nullable=False),
-        sa.Column("actor", sa.Text, nullable=False),
+        sa.Column("actor", NAME, nullable=False),
         sa.Column("turn", sa.BigInteger),
-        sa.Column("command_id", sa.Text, nullable=False),
+        sa.Column("command_id", NAME, nullable=False),
         sa.Column("request_digest", sa.LargeBinary),
-        sa.Column("key", sa.Text),
+        sa.Column("key", NAME),
         sa.Column("revision", sa.BigInteger),
         sa.Column("recorded_at", sa.BigInteger, nullable=False, comment="microseconds UTC"),
         sa.Column("body", sa.Text, comment="canonical JSON, digested as stored; NULL once redacted"),

@@ -9,6 +9,7 @@ revision = "0002"
 down_revision = "0001"
 branch_labels = None
 depends_on = None
+contracts = False
 
 FORMATS = sa.table("formats", sa.column("format", sa.Integer), sa.column("release", sa.Text))
 

@@ -35,16 +35,28 @@ def execute(path: Path, text: str, *values: object) -> list:
     return found
 
 
+def put(path: Path, digest: bytes, state: bytes) -> None:
+    """In place of the board's snapshots, one at 51."""
+    for table in ("saved_boards", "saved_parts"):
+        execute(path, f"DELETE FROM {table} WHERE board = ?", BOARD)
+    key = (BOARD, snapshot.FINGERPRINT, 51)
+    execute(path, "INSERT INTO saved_boards VALUES (?, ?, ?, ?, 1, ?)", *key, digest, len(state))
+    execute(path, "INSERT INTO saved_parts VALUES (?, ?, ?, 0, ?)", *key, state)
+
+
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE snapshots SET state = zeroblob(1000) WHERE part = 2",
-        "UPDATE snapshots SET digest = zeroblob(32)",
-        "DELETE FROM snapshots WHERE part = 1",
-        "DELETE FROM snapshots WHERE part = (SELECT max(part) FROM snapshots)",
-        "DELETE FROM snapshots WHERE part = 0",
-        "UPDATE snapshots SET seq = 50",
-        "UPDATE snapshots SET seq = 9000",
+        "UPDATE saved_parts SET state = zeroblob(1000) WHERE part = 2",
+        "UPDATE saved_boards SET digest = zeroblob(32)",
+        "DELETE FROM saved_parts WHERE part = 1",
+        "DELETE FROM saved_parts WHERE part = (SELECT max(part) FROM saved_parts)",
+        "DELETE FROM saved_parts WHERE part = 0",
+        "DELETE FROM saved_parts",
+        "DELETE FROM saved_boards",
+        "UPDATE saved_boards SET seq = 50",
+        "UPDATE saved_boards SET seq = 9000",
+        "UPDATE saved_parts SET seq = 50",
         "UPDATE events SET hash = zeroblob(32) WHERE seq = 51",
     ],
 )
@@ -52,7 +64,7 @@ async def test_a_snapshot_that_does_not_fit_its_digest_or_the_log_is_not_used(
     store: SqliteStore, path: Path, damage: str
 ) -> None:
     log = await saved(store)
-    assert execute(path, "SELECT count(*) FROM snapshots") > [(3,)]
+    assert execute(path, "SELECT count(*) FROM saved_parts") > [(3,)]
     execute(path, damage)
     found = await loaded(store)
     assert (found.snapshot_seq, found.board.head) == (0, 51)
@@ -65,9 +77,7 @@ async def test_a_snapshot_that_does_not_fit_its_digest_or_the_log_is_not_used(
 async def test_bytes_that_are_no_board_are_not_used(store: SqliteStore, path: Path) -> None:
     log = await saved(store)
     digest = folding.snapshot_digest(log.tip, [b"\x00\x00\x00\x01x"])
-    execute(path, "DELETE FROM snapshots")
-    columns = (BOARD, snapshot.FINGERPRINT, 51, 0, digest, b"\x00\x00\x00\x01x")
-    execute(path, "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?, ?)", *columns)
+    put(path, digest, b"\x00\x00\x00\x01x")
     assert (await loaded(store)).snapshot_seq == 0
 
 
@@ -76,23 +86,23 @@ async def test_the_board_of_another_log_is_not_used(store: SqliteStore, path: Pa
     other, _ = await filled(store, 50, "other", keys=50)
     found = await loaded(store, "other")
     await store.snapshot(found.board, found.tip)
-    state = b"".join(row[0] for row in execute(path, "SELECT state FROM snapshots WHERE board = 'other'"))
-    execute(path, "DELETE FROM snapshots WHERE board = ?", BOARD)
-    columns = (BOARD, snapshot.FINGERPRINT, 51, 0, folding.snapshot_digest(log.tip, [state]), state)
-    execute(path, "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?, ?)", *columns)
+    parts = execute(path, "SELECT state FROM saved_parts WHERE board = 'other' ORDER BY part")
+    state = b"".join(part for (part,) in parts)
+    put(path, folding.snapshot_digest(log.tip, [state]), state)
     assert (await loaded(store)).snapshot_seq == 0
     assert other.tip.seq == 51
 
 
 async def test_an_older_snapshot_serves_where_the_newest_does_not(store: SqliteStore, path: Path) -> None:
     log = await saved(store)
-    kept = execute(path, "SELECT * FROM snapshots")
+    whole, parts = execute(path, "SELECT * FROM saved_boards"), execute(path, "SELECT * FROM saved_parts")
     await store.append(log.writes(9))
     found = await loaded(store)
     await store.snapshot(found.board, found.tip)
-    execute(path, "UPDATE snapshots SET digest = zeroblob(32)")
-    for columns in kept:
-        execute(path, "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?, ?)", *columns)
+    execute(path, "UPDATE saved_boards SET digest = zeroblob(32)")
+    execute(path, "INSERT INTO saved_boards VALUES (?, ?, ?, ?, ?, ?)", *whole[0])
+    for columns in parts:
+        execute(path, "INSERT INTO saved_parts VALUES (?, ?, ?, ?, ?)", *columns)
     found = await loaded(store)
     assert (found.snapshot_seq, found.replayed) == (51, 9)
 
@@ -104,7 +114,7 @@ async def test_snapshots_of_other_releases_go_after_two_of_this_one(
         await store.append(log.writes(5))
         found = await loaded(store)
         await store.snapshot(found.board, found.tip)
-        return set(execute(path, "SELECT DISTINCT fingerprint, seq FROM snapshots"))
+        return set(execute(path, "SELECT DISTINCT fingerprint, seq FROM saved_parts"))
 
     log = await saved(store)
     old = (snapshot.FINGERPRINT, 51)

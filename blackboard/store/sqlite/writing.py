@@ -30,12 +30,18 @@ def put_token(connection: sqlite3.Connection, columns: tuple[Any, ...]) -> None:
 
 def drop_snapshot(connection: sqlite3.Connection, board: str, fingerprint: str, seq: int) -> None:
     """Make room for a snapshot at `seq`: an earlier attempt may have left some parts."""
-    run(connection, SQL.drop_saved, board=board, fingerprint=fingerprint, seq=seq)
+    for statement in SQL.drop_saved:
+        run(connection, statement, board=board, fingerprint=fingerprint, seq=seq)
 
 
 def save_part(connection: sqlite3.Connection, *columns: Any) -> None:
-    """Store one part: board, fingerprint, seq, number of the part, digest of the whole, bytes."""
+    """Store one part: board, fingerprint, seq, number of the part, bytes."""
     connection.execute(SQL.save_part.sql, columns)
+
+
+def save_board(connection: sqlite3.Connection, *columns: Any) -> None:
+    """Say that all parts are there: board, fingerprint, seq, digest of the whole, parts, bytes."""
+    connection.execute(SQL.save_board.sql, columns)
 
 
 def drop_older_snapshots(connection: sqlite3.Connection, board: str, fingerprint: str, seq: int) -> None:
@@ -45,6 +51,7 @@ def drop_older_snapshots(connection: sqlite3.Connection, board: str, fingerprint
     this release has outlived them by a snapshot of its own.
     """
     previous = saved(connection, board, fingerprint, seq - 1)
-    run(connection, SQL.drop_older, board=board, fingerprint=fingerprint, seq=seq)
-    if previous:
-        run(connection, SQL.drop_foreign, board=board, fingerprint=fingerprint, seq=previous[0])
+    for statement in SQL.drop_older:
+        run(connection, statement, board=board, fingerprint=fingerprint, seq=seq)
+    for statement in SQL.drop_foreign if previous else ():
+        run(connection, statement, board=board, fingerprint=fingerprint, seq=previous[0])
