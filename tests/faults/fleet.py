@@ -16,10 +16,10 @@ from pathlib import Path
 import blackboard
 from blackboard.client import Board
 from blackboard.client.retry import RetryPolicy
+from blackboard.config import Settings
 from blackboard.errors import Unavailable
-from blackboard.store import schema
+from blackboard.store import open_store
 from tests.faults.checking import check_complete
-from tests.faults.replaying import read_log
 from tests.faults.serving import Serving
 
 ONCE = RetryPolicy(attempts=1)
@@ -47,9 +47,10 @@ class Client:
         """How many commands have been answered."""
         return sum(len(answers) for answers in self.answered.values())
 
-    async def work(self, stop: asyncio.Event) -> None:
-        """Until told to stop; the command under way is then still answered."""
+    async def work(self, stop: asyncio.Event, pace: float) -> None:
+        """Until told to stop, with a pause after each command; the one under way is then still answered."""
         while not stop.is_set():
+            await asyncio.sleep(pace)
             number, board = next(self._numbers), self._dice.choice(list(self.boards))
             speaks = self._dice.random() < 0.2
             if not speaks:
@@ -86,7 +87,7 @@ class Fleet:
         self._boards: list[str] = []
         self._stack = contextlib.AsyncExitStack()
         self._stop = asyncio.Event()
-        self._working: list[asyncio.Task[None]] = []
+        self.working: list[asyncio.Task[None]] = []
 
     @property
     def clients(self) -> list[Client]:
@@ -95,7 +96,8 @@ class Fleet:
 
     async def start(self) -> None:
         """All servers at once."""
-        await asyncio.gather(*(asyncio.to_thread(server.start) for server in self.servers))
+        await asyncio.to_thread(self.servers[0].start)
+        await asyncio.gather(*(asyncio.to_thread(server.start) for server in self.servers[1:]))
 
     async def people(self, boards: Sequence[str], each: int, boards_each: int = 1) -> None:
         """Open the boards, and connect so many clients through each server, each to so many boards.
@@ -128,14 +130,14 @@ class Fleet:
         connecting = blackboard.connect(server.url, board=board, token=server.operator_token)
         return Follower(await self._stack.enter_async_context(connecting))
 
-    def work(self) -> None:
-        """Let all clients work from now on."""
-        self._working = [asyncio.create_task(client.work(self._stop)) for client in self.clients]
+    def work(self, pace: float = 0.0) -> None:
+        """Let all clients work from now on, with so many seconds between two commands of each."""
+        self.working = [asyncio.create_task(client.work(self._stop, pace)) for client in self.clients]
 
     async def rest(self, seconds: float = 60) -> None:
         """Let them finish the command that they are at; raises what went wrong in any."""
         self._stop.set()
-        await asyncio.wait_for(asyncio.gather(*self._working), seconds)
+        await asyncio.wait_for(asyncio.gather(*self.working), seconds)
         self._stop.clear()
 
     def acknowledged(self, server: Serving | None = None) -> int:
@@ -155,26 +157,29 @@ class Fleet:
             told = [server.errors[-2000:] for server in servers]
             return f"no answer to {waiting()} in {seconds} s: {told}"
 
-        await until(lambda: not waiting(), seconds, why, self._working)
+        await until(lambda: not waiting(), seconds, why, self.working)
 
     async def check(self) -> int:
         """Every board's log against what was acknowledged; returns the number of events."""
-        events = 0
-        for board in self._boards:
-            rows = await read_log(self.url, board)
-            there = [client for client in self.clients if board in client.boards]
-            check_complete(rows, {f"agent:{client.name}": client.answered[board] for client in there})
-            events += len(rows)
-        found = await schema.check(self.url)
-        assert found.flaws == []
-        assert (found.boards, found.events) == (len(self._boards), events)
+        store, events = await open_store(self.url, Settings()), 0
+        try:
+            for board in self._boards:
+                rows = [row async for some in store.scan(board) for row in some]
+                there = [client for client in self.clients if board in client.boards]
+                check_complete(rows, {f"agent:{client.name}": client.answered[board] for client in there})
+                folded = await store.load(board, verify=True)
+                assert folded is not None
+                assert (folded.tip.seq, folded.tip.hash) == (len(rows), rows[-1].hash)
+                events += len(rows)
+        finally:
+            await store.close()
         return events
 
     async def close(self) -> None:
         """Disconnect, and stop what runs."""
-        for task in self._working:
+        for task in self.working:
             task.cancel()
-        await asyncio.gather(*self._working, return_exceptions=True)
+        await asyncio.gather(*self.working, return_exceptions=True)
         await self._stack.aclose()
         stopped = [asyncio.to_thread(server.stop) for server in self.servers]
         codes = await asyncio.gather(*stopped)

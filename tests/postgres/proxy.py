@@ -12,14 +12,17 @@ import asyncio
 import contextlib
 import re
 import struct
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Literal, NamedTuple
 
 Fault = Literal["before", "after", "none"]
+How = Literal["statement", "transaction"]
+"""What ended the append: the statement itself, or the COMMIT of the transaction that it was part of."""
 _APPEND = re.compile(rb"\bINSERT\s+INTO\s+\"?events\b", re.IGNORECASE)
 _COMMIT = re.compile(rb"\s*(COMMIT|END)\b", re.IGNORECASE)
 _CANCEL, _SSL, _GSS = 80877102, 80877103, 80877104
-_IDLE = b"I"
+IDLE = b"I"
 
 
 class Frame(NamedTuple):
@@ -44,7 +47,7 @@ class Appends:
     """Tells from what a client sends when an append is about to be committed."""
 
     def __init__(self) -> None:
-        self.status = _IDLE
+        self.status = IDLE
         self._prepared: set[bytes] = set()
         self._appended = False
 
@@ -64,22 +67,26 @@ class Appends:
     def ready(self, status: bytes) -> None:
         """The server has answered; `status`: outside of a transaction, in one, or in one that failed."""
         self.status = status
-        self._appended = self._appended and status != _IDLE
+        self._appended = self._appended and status != IDLE
 
     def _append(self, is_one: bool) -> bool:
         self._appended = self._appended or is_one
-        return is_one and self.status == _IDLE
+        return is_one and self.status == IDLE
 
 
 class Proxy:
-    """In front of one server; see the module. `delay`: seconds that each commit waits before it goes on."""
+    """In front of one server; see the module. `delay`: seconds that each commit waits before it goes on.
+
+    `faults` tells what was chosen, one after the other; `cuts` counts it.
+    """
 
     def __init__(self, upstream: int, choose: Callable[[], Fault]) -> None:
         self.port = 0
         self.delay = 0.0
         self.faults: list[Fault] = []
+        self.cuts = Counter[tuple[How, Fault]]()
         self._upstream = upstream
-        self._choose = choose
+        self.choose = choose
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -114,8 +121,9 @@ class Proxy:
             while True:
                 frame = await read_frame(link.reader)
                 if link.appends.commits(frame):
-                    fault = self._choose()
+                    fault = self.choose()
                     self.faults.append(fault)
+                    self.cuts["transaction" if link.appends.status != IDLE else "statement", fault] += 1
                     await asyncio.sleep(self.delay)
                     if fault == "before":
                         return

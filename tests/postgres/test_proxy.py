@@ -97,6 +97,7 @@ async def test_a_postgres_connection_is_cut_before_or_after_the_commit(
             await append(connection, 2, how)
         assert await stored(table) == kept
         assert proxy.faults == ["none", fault]
+        assert proxy.cuts["transaction" if how == "transaction" else "statement", fault] == 1
         choice.fault = "none"
         again = await connected(url)
         await append(again, 3, how)
