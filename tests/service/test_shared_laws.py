@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from blackboard.errors import BlackboardError, OutcomeUnknown
+from blackboard.errors import BlackboardError
 from blackboard.messages import commands as ask
 from blackboard.messages.principal import Grants, Principal
 from blackboard.service import Service
 from tests.service.sharing import (
+    Client,
     Database,
     Follower,
     Hints,
@@ -20,6 +21,7 @@ from tests.service.sharing import (
     late,
     lost,
     prompt,
+    shares,
 )
 from tests.service.support import (
     AUDITOR,
@@ -31,76 +33,11 @@ from tests.service.support import (
     folded,
     key,
     live_bytes,
-    read,
     settled,
     write,
 )
 
-RUNS = 12
-EACH = 15
-
-
-class Client:
-    """One agent that speaks to any of the services, one command at a time, and knows what it was told."""
-
-    def __init__(self, number: int, services: list[Service], chance: random.Random) -> None:
-        self.who = agent(f"c{number}")
-        self.services = services
-        self.chance = chance
-        self.told: dict[str, int] = {}
-        self.sent: dict[str, ask.Command] = {}
-        self.revisions: dict[str, int] = {}
-
-    async def work(self) -> None:
-        for number in range(EACH):
-            await self.one(f"{self.who.name}-{number}")
-
-    async def one(self, name: str) -> None:
-        """Send a new command or an old one again, wherever it happens to go; sometimes without waiting."""
-        service = self.chance.choice(self.services)
-        dice = self.chance.random()
-        if dice < 0.2 and self.told:
-            await self.again(service)
-        elif dice < 0.3:
-            task = asyncio.create_task(do(service, self.who, ask.Say(text=name), key(name)))
-            await asyncio.sleep(0)
-            task.cancel()
-            await asyncio.wait([task])
-        elif dice < 0.4:
-            await do(service, self.who, read("k0", "k1"))
-        else:
-            await self.send(service, name, self.command())
-
-    def command(self) -> ask.Command:
-        if self.chance.random() < 0.3:
-            return ask.Say(text=f"{self.chance.random()}")
-        own = f"{self.who.name}/{self.chance.randrange(3)}"
-        shared = f"k{self.chance.randrange(2)}"
-        name = self.chance.choice((own, shared))
-        self.revisions[name] = self.revisions.get(name, 0) + 1
-        return write(name, self.revisions[name], self.chance.random())
-
-    async def send(self, service: Service, name: str, command: ask.Command) -> None:
-        self.sent[name] = command
-        while True:
-            try:
-                reply = await do(service, self.who, command, key(name))
-            except OutcomeUnknown:
-                service = self.chance.choice(self.services)
-            except BlackboardError as error:
-                if error.seq is not None:
-                    self.told[name] = error.seq
-                return
-            else:
-                self.told[name] = reply.seq
-                return
-
-    async def again(self, service: Service) -> None:
-        """The first outcome is given again, wherever it is asked for."""
-        name, seq = self.chance.choice(sorted(self.told.items()))
-        (outcome,) = await settled(do(service, self.who, self.sent[name], key(name)))
-        if not isinstance(outcome, OutcomeUnknown):
-            assert outcome.seq == seq, (name, outcome)
+RUNS = 8
 
 
 @pytest.mark.parametrize("seed", range(RUNS))
@@ -169,29 +106,6 @@ async def test_no_verdict_rests_on_a_board_that_another_server_has_moved_on(seed
     await noise
     check_log(database.logs[BOARD])
     await closed(*services)
-
-
-async def shares(services: list[Service], seconds: float, boards: int = 1) -> list[int]:
-    """How many commands each service got committed in the time, from clients that never pause."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + seconds
-    counts = [0] * len(services)
-
-    async def client(place: int, number: int) -> None:
-        sent = 0
-        while loop.time() < until:
-            sent += 1
-            board = f"{BOARD}-{number % boards}" if boards > 1 else BOARD
-            await do(
-                services[place],
-                agent(f"s{place}-{number}"),
-                write(f"{place}/{number}/{sent}", 1),
-                board=board,
-            )
-            counts[place] += 1
-
-    await asyncio.gather(*(client(place, number) for place in range(len(services)) for number in range(8)))
-    return counts
 
 
 @pytest.mark.parametrize("hints", [prompt, lost], ids=lambda one: one.__name__)
