@@ -24,7 +24,7 @@ from tests.faults.serving import Serving
 
 ONCE = RetryPolicy(attempts=1)
 """The clients try again themselves, so that a test sees how often."""
-PAUSE = 0.02
+PAUSE = 0.05
 
 
 class Client:

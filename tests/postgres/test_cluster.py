@@ -57,12 +57,17 @@ async def test_a_postgres_cluster_keeps_what_was_committed_when_it_is_killed() -
         url = database_at(cluster)
         await ask(url, "CREATE TABLE kept AS SELECT 7 AS number")
         for end in (cluster.kill, cluster.stop):
+            connection = await asyncpg.connect(url)
             end()
+            with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError, ConnectionError)):
+                await connection.fetchval("SELECT 1")
             with pytest.raises(ConnectionRefusedError):
                 await asyncpg.connect(url)
             cluster.start()
             assert await ask(url, "SELECT number FROM kept") == 7
             assert await ask(url, "SELECT current_setting('fsync')") == "on"
+        # All its processes died at once: none was left to notice that the first one is gone.
+        assert "unexpected postmaster exit" not in cluster.told
     assert not cluster.place.exists()
 
 
