@@ -113,7 +113,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/v1/boards/{board}/format",
         roles=OPERATOR,
         summary="Raise the board's format once every server can read the new one.",
-        example={"format": 2},
+        example={"format": 3},
         appends=True,
     ),
     Operation(
