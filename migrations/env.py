@@ -7,11 +7,13 @@ another one migrating waits for it, and then finds it done.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from alembic import context
 from sqlalchemy import Connection
 
+from blackboard.store.citus import distribute
 from blackboard.store.engines import connected, is_postgresql
 from blackboard.store.tables import METADATA
 
@@ -29,12 +31,16 @@ VERSION_TABLE = (
 """As Alembic makes it. Two at once: the second waits for the first, then fails, and is started again."""
 
 
-def run(connection: Connection, locked: Callable[[Connection], None] = lambda _: None) -> None:
+def run(
+    connection: Connection, locked: Callable[[Connection], None] = lambda _: None, *, citus: bool = False
+) -> None:
     context.configure(connection=connection, **OPTIONS)
     with context.begin_transaction():
         lock(connection)
         locked(connection)
         context.run_migrations()
+        if citus:
+            distribute(connection)
 
 
 def lock(connection: Connection) -> None:
@@ -55,13 +61,15 @@ def show(url: str) -> None:
 
 def main() -> None:
     given = context.config.attributes.get("connection")
-    named = context.get_x_argument(as_dictionary=True).get("db", "")
+    words = context.get_x_argument(as_dictionary=True)
+    named = words.get("db", "")
     if given is not None:
-        run(given, context.config.attributes["locked"])
+        attributes = context.config.attributes
+        run(given, attributes["locked"], citus=attributes["citus"])
     elif context.is_offline_mode():
         show(named)
     elif named:
-        connected(named, run)
+        connected(named, partial(run, citus=words.get("citus") == "yes"))
     else:
         raise SystemExit("name the database: alembic -x db=sqlite:///board.db ...")
 

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from blackboard.errors import BlackboardError
+from blackboard.store.revision import Stored, answered, stored
 from blackboard.store.sqlite.connecting import BUSY_SECONDS
-from blackboard.store.sqlite.faults import DRIVER_ERRORS, translated
-from blackboard.store.urls import SCHEME, sqlite_path
+from blackboard.store.sqlite.faults import DRIVER_ERRORS, Doing, translated
+from blackboard.store.urls import SCHEME, identity, sqlite_path
 
 T = TypeVar("T")
-
-SERVER_SETTINGS = {
-    "application_name": "blackboard db",
-    "default_transaction_isolation": "read committed",
-    "statement_timeout": "0",  # copying a table takes as long as it takes
-    "idle_in_transaction_session_timeout": "0",
-}
 
 
 def is_postgresql(url: str) -> bool:
@@ -36,48 +27,38 @@ def is_postgresql(url: str) -> bool:
 
 def shown(url: str) -> str:
     """How messages name the database: without a password."""
-    if not is_postgresql(url):
-        return str(sqlite_path(url))
-    return make_url(url).set(password=None, query={}).render_as_string()
+    return identity(url) if is_postgresql(url) else str(sqlite_path(url))
 
 
 def connected(url: str, work: Callable[[Connection], T], *, read_only: bool = False) -> T:
     """What `work` makes of a connection to the database at `url`; a file is made where it is missing, unless
-    `read_only`. Blocks, and must not run where an event loop does: a coroutine calls it in a thread.
+    `read_only`. Blocks, and must not run where an event loop does: a coroutine calls it in a thread. On
+    PostgreSQL `work` is one transaction, and called again where it met another one.
 
     Raises `Malformed`, `Unavailable` and what `work` raises, driver errors translated.
     """
     if is_postgresql(url):
-        return asyncio.run(_connected_postgresql(url, work))
+        from blackboard.store.postgresql.once import connected_once  # noqa: PLC0415 - with its driver
+
+        return connected_once(url, work, read_only=read_only)
     path = sqlite_path(url)
+    doing: Doing = "read" if read_only else "write"
+    engine = sync_engine(url, read_only=read_only)
     try:
-        engine = sync_engine(url, read_only=read_only)
-        try:
-            with engine.connect() as connection:
-                return work(connection)
-        finally:
-            engine.dispose()
+        with engine.connect() as connection:
+            return work(connection)
     except DBAPIError as error:
-        raise translated(error.orig or error, path, "read" if read_only else "write") from error
-    except BlackboardError:
-        raise
+        raise translated(error.orig or error, path, doing) from error
     except DRIVER_ERRORS as error:
-        raise translated(error, path, "read" if read_only else "write") from error
-
-
-async def _connected_postgresql(url: str, work: Callable[[Connection], T]) -> T:
-    import asyncpg  # noqa: PLC0415 - only where it is asked for
-    from sqlalchemy.ext.asyncio import create_async_engine  # noqa: PLC0415
-
-    async def connect() -> Any:
-        return await asyncpg.connect(url, server_settings=SERVER_SETTINGS)
-
-    engine = create_async_engine("postgresql+asyncpg://", async_creator=connect, poolclass=NullPool)
-    try:
-        async with engine.connect() as connection:
-            return await connection.run_sync(work)
+        raise translated(error, path, doing) from error
     finally:
-        await engine.dispose()
+        engine.dispose()
+
+
+def look(connection: Connection) -> Stored:
+    """See `revision.stored`."""
+    asking = stored(connection.dialect.name)
+    return answered(asking, lambda sql: connection.exec_driver_sql(sql).fetchall())
 
 
 def sync_engine(url: str, *, read_only: bool = False) -> Engine:

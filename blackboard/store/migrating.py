@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from alembic import command
 from alembic.config import Config
@@ -14,8 +13,8 @@ from sqlalchemy import Connection
 
 import blackboard
 from blackboard.errors import Malformed, SchemaMismatch
-from blackboard.store.engines import connected, shown
-from blackboard.store.revision import NEWEST, Stored, answered, check_known, stored
+from blackboard.store.engines import connected, look, shown
+from blackboard.store.revision import NEWEST, check_known
 
 _one_at_a_time = threading.Lock()
 """Alembic keeps the migration under way in module globals, and databases are opened in several threads."""
@@ -33,21 +32,17 @@ def directory() -> Path:
     raise SchemaMismatch(f"the migrations are missing from {package}: install the package again")
 
 
-def stored_in(connection: Connection) -> Stored:
-    """See `revision.stored`."""
-    asking = stored(connection.dialect.name)
-    return answered(asking, lambda sql: connection.exec_driver_sql(sql).fetchall())
-
-
-def migrate(url: str, revision: str = NEWEST) -> str | None:
+def migrate(url: str, revision: str = NEWEST, *, citus: bool = False) -> str | None:
     """Take the tables up to `revision`, an empty database's from nothing; what is above is left as it is.
 
     The caller owns an SQLite file; a PostgreSQL database is locked here, and may be in use. One transaction:
     whatever ends it early leaves the database as it was. Blocks, and must not run where an event loop does.
-    Returns the revision before. Raises `SchemaMismatch` where the database is another application's, is
-    damaged, or ahead of this release.
+    `citus`: distribute the tables by board. Returns the revision before.
+
+    Raises `SchemaMismatch` where the database is another application's, is damaged, or ahead of this
+    release, `Conflict` where Citus is asked for and not there.
     """
-    return _run(url, lambda config: command.upgrade(config, revision))
+    return _run(url, lambda config: command.upgrade(config, revision), citus=citus)
 
 
 def take_down(url: str, revision: str) -> None:
@@ -58,11 +53,11 @@ def take_down(url: str, revision: str) -> None:
         raise Malformed(f"cannot go down to revision {revision!r}: {error}", member="revision") from error
 
 
-def _run(url: str, work: Callable[[Config], Any]) -> str | None:
+def _run(url: str, work: Callable[[Config], None], *, citus: bool = False) -> str | None:
     before: list[str | None] = []
 
     def locked(connection: Connection) -> None:
-        found = stored_in(connection)
+        found = look(connection)
         check_known(found.revision, shown(url))
         before.append(found.revision)
 
@@ -70,7 +65,7 @@ def _run(url: str, work: Callable[[Config], Any]) -> str | None:
         config = Config()
         config.set_main_option("script_location", str(directory()).replace("%", "%%"))
         config.set_main_option("path_separator", "os")
-        config.attributes.update(connection=connection, locked=locked)
+        config.attributes.update(connection=connection, locked=locked, citus=citus)
         with _one_at_a_time:
             work(config)
 

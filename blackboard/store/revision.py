@@ -131,18 +131,30 @@ def check_known(revision: str | None, where: str) -> None:
         )
 
 
-def check_works(revision: str | None, works_from: str | None, where: str) -> None:
-    """Raise `SchemaMismatch` where this release cannot serve the database as it is.
-
-    It can from `OLDEST` to `NEWEST`, and at a revision that it does not know where that says itself that
-    code of `NEWEST` may still work on it. `where` names the database in messages, without a password.
+def check_readable(revision: str | None, works_from: str | None, where: str) -> None:
+    """Raise `SchemaMismatch` where this release cannot read the log: it is the same at all revisions that
+    this release knows, and at one that it does not know where that says itself that code of `NEWEST` may
+    still work on it. `where` names the database in messages, without a password.
     """
     if revision not in KNOWN and works_from in KNOWN:
         return
     check_known(revision, where)
-    if revision is None or KNOWN.index(revision) < KNOWN.index(OLDEST):
-        raise SchemaMismatch(
-            f"{where} is at schema revision {revision or 'none'}, this release needs {OLDEST} to {NEWEST}: "
-            "run `blackboard db upgrade`",
-            members={"revision": revision, "newest": NEWEST},
-        )
+    if revision is None:
+        raise _older(revision, where)
+
+
+def check_works(revision: str | None, works_from: str | None, where: str) -> None:
+    """Raise `SchemaMismatch` where this release cannot serve the database as it is: below `OLDEST`, or where
+    it cannot even read the log.
+    """
+    check_readable(revision, works_from, where)
+    if revision in KNOWN[: KNOWN.index(OLDEST)]:
+        raise _older(revision, where)
+
+
+def _older(revision: str | None, where: str) -> SchemaMismatch:
+    return SchemaMismatch(
+        f"{where} is at schema revision {revision or 'none'}, this release needs {OLDEST} to {NEWEST}: "
+        "run `blackboard db upgrade`",
+        members={"revision": revision, "newest": NEWEST},
+    )

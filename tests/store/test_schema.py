@@ -27,7 +27,7 @@ async def test_opening_makes_and_migrates_the_file(path: Path) -> None:
     store = await open_store(str(path), Settings())
     assert (await store.check())["revision"] == NEWEST
     await store.close()
-    assert await schema.current(str(path)) == schema.Current(NEWEST, NEWEST)
+    assert await schema.current(str(path)) == schema.Current(NEWEST, NEWEST, served=True)
 
 
 async def test_an_empty_file_is_a_new_database(path: Path) -> None:

@@ -30,17 +30,29 @@ async def current(session: Session) -> None:
     if session.json:
         output.emit_json(found)
     else:
-        output.emit(f"{found.revision or 'no tables'} (newest {found.newest})")
+        _show_current(found)
 
 
-@local("upgrade", database=True, group=db)
-async def upgrade(session: Session) -> None:
-    """Take the tables to the newest revision; the file is made where it is missing. Needs the database for
-    itself.
+@local(
+    "upgrade",
+    click.option(
+        "--expand",
+        is_flag=True,
+        help="On PostgreSQL: stop before the first migration that takes away what the release before uses.",
+    ),
+    click.option("--citus", is_flag=True, help="On PostgreSQL with Citus: distribute the tables by board."),
+    database=True,
+    group=db,
+)
+async def upgrade(session: Session, *, expand: bool, citus: bool) -> None:
+    """Take the tables to the newest revision; a file is made where it is missing. On PostgreSQL servers may
+    run meanwhile; an SQLite file must be in nobody else's use.
     """
     config.make_state_dir(session.settings)
     with _progress("events") as progress:
-        done = await schema.upgrade(str(session.settings.db), session.settings, progress=progress)
+        done = await schema.upgrade(
+            str(session.settings.db), session.settings, expand=expand, citus=citus, progress=progress
+        )
     if session.json:
         output.emit_json(done)
         return
@@ -59,18 +71,18 @@ async def upgrade(session: Session) -> None:
     group=db,
 )
 async def downgrade(session: Session, *, revision: str, discard_log: bool) -> None:
-    """Take the tables down to REVISION, by default by one step. Needs the database for itself."""
+    """Take the tables down to REVISION, by default by one step. Stop the servers that need what goes."""
     found = await schema.downgrade(_existing(session), revision, discard_log=discard_log)
     if session.json:
         output.emit_json(found)
     else:
-        output.emit(f"{found.revision or 'no tables'} (newest {found.newest})")
+        _show_current(found)
 
 
 @local("check", database=True, group=db)
 async def check(session: Session) -> int:
-    """Read every event: recompute digests and the chain, decode, fold. Changes nothing, and works beside a
-    running server.
+    """Read every event: recompute digests and the chain, decode, fold. Changes nothing, works beside running
+    servers, and before an upgrade tells whether this release reads all that there is.
     """
     with _progress("events") as progress:
         found = await schema.check(_existing(session), progress=progress)
@@ -81,11 +93,18 @@ async def check(session: Session) -> int:
     return IntegrityFailure.exit_code if found.flaws else 0
 
 
+def _show_current(found: schema.Current) -> None:
+    output.emit(f"{found.revision or 'no tables'} (newest {found.newest})")
+    if found.revision is not None and not found.served:
+        output.note("this release does not serve it as it is")
+
+
 def _show(found: schema.Checked) -> None:
     rate = found.events / found.seconds if found.seconds else 0
     boards, events = output.counted(found.boards, "board"), output.counted(found.events, "event")
     output.emit(f"{boards}, {events}, {found.seconds:.1f} s ({rate:,.0f}/s)")
     output.emit_table(("KIND", "EVENTS"), sorted(found.kinds.items()), right=("EVENTS",))
+    output.emit(f"digest {found.digest}")
     if found.redacted:
         output.emit(f"{output.counted(found.redacted, 'redacted event')}")
     if found.opaque:
@@ -96,7 +115,7 @@ def _show(found: schema.Checked) -> None:
         where = f"board {flaw.board}, seq {flaw.seq}" if flaw.board else "the file"
         output.note(output.visible(f"flaw: {where}: {flaw.detail}"))
     if found.flaws:
-        output.note("keep the file as it is, and go back to a copy that checks")
+        output.note("keep the database as it is, and go back to a copy that checks")
     else:
         output.emit("every digest, hash and seq fits")
 

@@ -9,7 +9,7 @@ from blackboard.errors import Unavailable
 from blackboard.store.postgresql.address import Address, parse
 from blackboard.store.postgresql.connecting import Connection
 from blackboard.store.postgresql.store import PostgresqlStore
-from blackboard.store.revision import Stored, answered_async, check_works, stored
+from blackboard.store.revision import Stored, answered_async, check_readable, check_works, stored
 
 ENCODING = "UTF8"
 
@@ -22,6 +22,19 @@ async def open_postgresql(url: str, settings: Settings, *, read_only: bool) -> P
     store = PostgresqlStore(address, settings, read_only=read_only)
     try:
         await _bring_up(store, address, read_only=read_only)
+    except BaseException:
+        await store.close()
+        raise
+    return store
+
+
+async def open_to_check(url: str, settings: Settings) -> PostgresqlStore:
+    """Open a database read-only at any revision whose log this release reads."""
+    address = parse(url)
+    store = PostgresqlStore(address, settings, read_only=True)
+    try:
+        found, _ = await store.ask(_look)
+        check_readable(*found, address.shown)
     except BaseException:
         await store.close()
         raise

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from blackboard.config import Settings
 from blackboard.errors import Malformed, Unavailable
-from blackboard.store.revision import KNOWN, NEWEST, Stored, check_works, stored_schema
+from blackboard.store.revision import KNOWN, NEWEST, Stored, check_readable, check_works, stored_schema
 from blackboard.store.sqlite.connecting import peek
 from blackboard.store.sqlite.lock import OwnerLock
 from blackboard.store.sqlite.store import SqliteStore
@@ -26,6 +26,12 @@ async def open_sqlite(path: Path, settings: Settings, *, read_only: bool) -> Sql
     except BaseException:
         lock.release()
         raise
+
+
+async def open_to_check(path: Path, settings: Settings) -> SqliteStore:
+    """Open a file read-only at any revision whose log this release reads."""
+    check_readable(*await asyncio.to_thread(peek, path, stored_schema), str(path))
+    return await _connected(path, settings, None)
 
 
 async def _connected(path: Path, settings: Settings, lock: OwnerLock | None) -> SqliteStore:
