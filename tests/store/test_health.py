@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 
 from blackboard.config import Settings
 from blackboard.errors import Unavailable
-from blackboard.store import open_store
-from blackboard.store.sqlite import reading
+from blackboard.store import open_store, reading
+from blackboard.store.reading import Reading
+from blackboard.store.sqlite import store as sqlite_store
 from blackboard.store.sqlite.dialect import SQL
 from blackboard.store.sqlite.health import require_wal, wal_reset_fixed
 from blackboard.store.sqlite.store import SqliteStore
@@ -109,15 +111,21 @@ async def test_a_long_read_is_many_short_ones(
     _, rows = await filled(store, 100, keys=2)
     longest = 0
 
-    def fetch(connection: sqlite3.Connection, statement: Statement, **values: object) -> list[tuple]:
+    def run(connection: sqlite3.Connection, function: Callable[..., Reading], *args: object) -> object:
         nonlocal longest
-        found = connection.execute(statement.sql, statement.bind(**values)).fetchall()
-        longest = max(longest, len(found))
-        return found
+        going = function(SQL, *args)
+        try:
+            sql, parameters = next(going)
+            while True:
+                found = connection.execute(sql, parameters).fetchall()
+                longest = max(longest, len(found))
+                sql, parameters = going.send(found)
+        except StopIteration as done:
+            return done.value
 
     monkeypatch.setattr(reading, "WINDOW", 8)
     monkeypatch.setattr(reading, "NEAR", 8)
-    monkeypatch.setattr(reading, "fetch", fetch)
+    monkeypatch.setattr(sqlite_store, "run", run)
     found = await store.rows(BOARD, limit=1_000, **equal)
     assert found == [
         row for row in rows if not equal or (row.key == "task/0" or ("key" not in equal and row.key))

@@ -14,17 +14,20 @@ from blackboard.events.envelope import Event, Row, Tip, unseal
 from blackboard.messages.limits import MAX_INTEGER
 from blackboard.projections import snapshot
 from blackboard.projections.board import Board
-from blackboard.store import folding
+from blackboard.store import folding, reading
 from blackboard.store.alone import Alone
 from blackboard.store.contract import BoardRow, CommandTaken, Loaded, SeqTaken, StoredToken
 from blackboard.store.folding import Saved, Span, Trusted, Whole
+from blackboard.store.reading import Reading
 from blackboard.store.snapshots import encoded
-from blackboard.store.sqlite import health, reading, writing
+from blackboard.store.sqlite import health, writing
 from blackboard.store.sqlite.append import Appending
 from blackboard.store.sqlite.driver import Lane
 from blackboard.store.sqlite.faults import taken, translated
 from blackboard.store.sqlite.lock import OwnerLock
 from blackboard.store.sqlite.place import Place
+from blackboard.store.sqlite.reading import run, trusted, whole
+from blackboard.store.statements import Statements
 from blackboard.store.tokens import token_from_columns, token_to_columns
 
 P = ParamSpec("P")
@@ -75,12 +78,12 @@ class SqliteStore(Alone):
 
     async def _commands_taken(self, rows: Sequence[Row]) -> list[tuple[str, str]]:
         pairs = [(row.actor, row.command_id) for row in rows if row.request_digest is not None]
-        stored = await self._reading.run(reading.existing, rows[0].board, pairs)
+        stored = await self._read(reading.existing, rows[0].board, pairs)
         return stored or sorted({pair for pair in pairs if pairs.count(pair) > 1})
 
     async def tip(self, board: str) -> Tip | None:
         """See `contract.Store.tip`."""
-        return await self._reading.run(reading.tip, board)
+        return await self._read(reading.tip, board)
 
     async def load(self, board: str, at: int | None = None, *, verify: bool = False) -> Loaded | None:
         """See `contract.Store.load`."""
@@ -102,13 +105,13 @@ class SqliteStore(Alone):
         equal = {name: value for name, value in wanted.items() if value is not None}
         through = MAX_INTEGER if through is None else through
         lane = self._scanning if equal else self._reading
-        return await lane.run(reading.rows, Span(board, after, through, limit), equal)
+        return await lane.run(run, reading.rows, Span(board, after, through, limit), equal)
 
     async def scan(self, board: str, after: int = 0, through: int | None = None) -> AsyncIterator[list[Row]]:
         """See `contract.Store.scan`."""
         last = MAX_INTEGER if through is None else through
         while after < last:
-            rows = await self._scanning.run(reading.rows, Span(board, after, last, SCAN_ROWS), {})
+            rows = await self._scanning.run(run, reading.rows, Span(board, after, last, SCAN_ROWS), {})
             if not rows:
                 return
             yield rows
@@ -116,25 +119,25 @@ class SqliteStore(Alone):
 
     async def events(self, board: str, seqs: Sequence[int]) -> dict[int, Event]:
         """See `contract.Store.events`."""
-        return {row.seq: unseal(row) for row in await self._reading.run(reading.at, board, list(seqs))}
+        return {row.seq: unseal(row) for row in await self._read(reading.at, board, list(seqs))}
 
     async def entry(self, board: str, key: str, revision: int) -> Event | None:
         """See `contract.Store.entry`."""
-        row = await self._reading.run(reading.entry, board, key, revision)
+        row = await self._read(reading.entry, board, key, revision)
         return None if row is None else unseal(row)
 
     async def entry_as_of(self, board: str, key: str, seq: int) -> Event | None:
         """See `contract.Store.entry_as_of`."""
-        row = await self._reading.run(reading.entry_as_of, board, key, seq)
+        row = await self._read(reading.entry_as_of, board, key, seq)
         return None if row is None else unseal(row)
 
     async def command(self, board: str, actor: str, command_id: str) -> list[Row]:
         """See `contract.Store.command`."""
-        return await self._reading.run(reading.command, board, actor, command_id)
+        return await self._read(reading.command, board, actor, command_id)
 
     async def boards(self) -> list[BoardRow]:
         """See `contract.Store.boards`."""
-        return await self._reading.run(reading.boards)
+        return await self._read(reading.boards)
 
     async def put_token(self, token: StoredToken) -> None:
         """See `contract.Store.put_token`."""
@@ -142,12 +145,12 @@ class SqliteStore(Alone):
 
     async def token(self, digest: bytes) -> StoredToken | None:
         """See `contract.Store.token`."""
-        found = await self._reading.run(reading.token, digest)
+        found = await self._read(reading.token, digest)
         return token_from_columns(found) if found is not None else None
 
     async def tokens(self) -> list[StoredToken]:
         """See `contract.Store.tokens`."""
-        return [token_from_columns(columns) for columns in await self._reading.run(reading.tokens)]
+        return [token_from_columns(columns) for columns in await self._read(reading.tokens)]
 
     async def snapshot(self, board: Board, tip: Tip) -> None:
         """See `contract.Store.snapshot`."""
@@ -184,27 +187,36 @@ class SqliteStore(Alone):
 
     async def tip_at(self, board: str, seq: int) -> Tip | None:
         """See `folding.Log`."""
-        return await self._reading.run(reading.tip_at, board, seq)
+        return await self._read(reading.tip_at, board, seq)
 
     async def trusted(self, span: Span, fold: Callable[[Sequence[Trusted]], None]) -> None:
         """See `folding.Log`."""
-        await self._scanning.run(reading.trusted, span, fold)
+        await self._scanning.run(trusted, span, fold)
 
     async def whole(self, span: Span, fold: Callable[[Sequence[Whole]], None]) -> None:
         """See `folding.Log`."""
-        await self._scanning.run(reading.whole, span, fold)
+        await self._scanning.run(whole, span, fold)
 
     async def saved(self, board: str, fingerprint: str, seq: int) -> list[int]:
         """See `folding.Log`."""
-        return await self._reading.run(reading.saved, board, fingerprint, seq)
+        return await self._read(reading.saved, board, fingerprint, seq)
 
     async def saved_at(self, board: str, fingerprint: str, seq: int) -> Saved | None:
         """See `folding.Log`."""
-        return await self._scanning.run(reading.snapshot, board, fingerprint, seq)
+        return await self._scanning.run(run, reading.snapshot, board, fingerprint, seq)
 
     async def release_of(self, board_format: int) -> str | None:
         """See `folding.Log`."""
-        return await self._reading.run(reading.release_of, board_format)
+        return await self._read(reading.release_of, board_format)
+
+    async def _read(
+        self,
+        function: Callable[Concatenate[Statements, P], Reading[T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        return await self._reading.run(run, function, *args, **kwargs)
 
     async def _write(
         self, function: Callable[Concatenate[sqlite3.Connection, P], T], /, *args: P.args, **kwargs: P.kwargs

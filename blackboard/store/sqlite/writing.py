@@ -5,9 +5,10 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from blackboard.store.reading import saved
 from blackboard.store.sqlite.append import roll_back
 from blackboard.store.sqlite.dialect import SQL
-from blackboard.store.sqlite.reading import saved
+from blackboard.store.sqlite.reading import run as read
 from blackboard.store.statements import Statement
 
 
@@ -50,7 +51,7 @@ def drop_older_snapshots(connection: sqlite3.Connection, board: str, fingerprint
     Those of other fingerprints belong to other releases, which may still run or come back: they go once
     this release has outlived them by a snapshot of its own.
     """
-    previous = saved(connection, board, fingerprint, seq - 1)
+    previous = read(connection, saved, board, fingerprint, seq - 1)
     for statement in SQL.drop_older:
         run(connection, statement, board=board, fingerprint=fingerprint, seq=seq)
     for statement in SQL.drop_foreign if previous else ():
