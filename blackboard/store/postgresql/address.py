@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import NamedTuple
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from blackboard.errors import Malformed
 
@@ -21,15 +21,13 @@ class Address(NamedTuple):
 
     dsn: str
     shown: str
-    user: str | None
-    database: str | None
 
 
 def parse(url: str) -> Address:
     """Read a URL. Raises `Malformed`, which shows nothing of what may be a password."""
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
+        place = _place(parts)
     except ValueError:
         raise _malformed("this URL's host or port cannot be read") from None
     if parts.scheme not in SCHEMES or "\0" in url:
@@ -39,15 +37,14 @@ def parse(url: str) -> Address:
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
     database = unquote(parts.path[1:]) or given.get("database") or given.get("dbname")
     user = unquote(parts.username) if parts.username else given.get("user")
-    if "," not in parts.netloc:
-        place = _place(host, port)
-    else:
-        place = parts.netloc.rpartition("@")[2]
     shown = f"postgresql://{_named(user)}{place}/{quote(database or '', safe='')}{_options(given)}"
-    return Address("postgresql" + url[len(parts.scheme) :], shown, user, database)
+    return Address("postgresql" + url[len(parts.scheme) :], shown)
 
 
-def _place(host: str | None, port: int | None) -> str:
+def _place(parts: SplitResult) -> str:
+    if "," in parts.netloc:  # several hosts, of which the driver takes the first that answers
+        return parts.netloc.rpartition("@")[2]
+    host, port = parts.hostname, parts.port
     shown = f"[{host}]" if host and ":" in host else host or ""
     return shown if port in (None, PORT) else f"{shown}:{port}"
 
