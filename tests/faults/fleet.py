@@ -87,6 +87,7 @@ class Fleet:
         self._boards: list[str] = []
         self._stack = contextlib.AsyncExitStack()
         self._stop = asyncio.Event()
+        self._followers: list[Follower] = []
         self.working: list[asyncio.Task[None]] = []
 
     @property
@@ -125,10 +126,28 @@ class Fleet:
         """The operator's own connection through one server."""
         return blackboard.connect(server.url, board=board, token=server.operator_token)
 
-    async def follow(self, server: Serving, board: str) -> Follower:
-        """The feed of a board through one server."""
-        connecting = blackboard.connect(server.url, board=board, token=server.operator_token)
-        return Follower(await self._stack.enter_async_context(connecting))
+    async def follow(self, boards: Sequence[str]) -> None:
+        """Follow each of these boards through every server."""
+        for server, board in itertools.product(self.servers, boards):
+            followed = await self._stack.enter_async_context(self.operator(server, board))
+            self._followers.append(Follower(followed, board))
+
+    async def told_whole(self) -> None:
+        """Wait until the feeds have reached the end of their boards: each told every event once, in order."""
+        heads: dict[str, int] = {}
+        for board in {follower.board for follower in self._followers}:
+            async with self.operator(self.servers[0], board) as operator:
+                heads[board] = (await operator.ledger()).head
+
+        def waiting() -> list[Follower]:
+            return [follower for follower in self._followers if len(follower.seqs) < heads[follower.board]]
+
+        def why() -> str:
+            return f"told: {[(one.board, len(one.seqs)) for one in waiting()]}; there are: {heads}"
+
+        await until(lambda: not waiting(), 20, why, [follower.task for follower in self._followers])
+        for follower in self._followers:
+            assert follower.seqs == list(range(1, heads[follower.board] + 1))
 
     def work(self, pace: float = 0.0) -> None:
         """Let all clients work from now on, with so many seconds between two commands of each."""
@@ -177,9 +196,10 @@ class Fleet:
 
     async def close(self) -> None:
         """Disconnect, and stop what runs."""
-        for task in self.working:
+        tasks = [*self.working, *(follower.task for follower in self._followers)]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self.working, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._stack.aclose()
         stopped = [asyncio.to_thread(server.stop) for server in self.servers]
         codes = await asyncio.gather(*stopped)
@@ -220,11 +240,11 @@ async def until(
 class Follower:
     """The feed of one board through one server, from its first event on."""
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
+    def __init__(self, followed: Board, board: str) -> None:
+        self.board = board
         self.seqs: list[int] = []
-        self.task = asyncio.create_task(self._follow())
+        self.task = asyncio.create_task(self._follow(followed))
 
-    async def _follow(self) -> None:
-        async for event in self._board.follow():
+    async def _follow(self, followed: Board) -> None:
+        async for event in followed.follow():
             self.seqs.append(event.seq)

@@ -1,6 +1,7 @@
 """`kill -9` under load, of one of two servers and of PostgreSQL itself: what was acknowledged stays, once.
 
-What runs goes on; what was killed comes back and goes on; no command is lost, none is done twice.
+What runs goes on; what was killed comes back and goes on; no command is lost, none is done twice; the feeds
+of both servers tell every event once.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ async def test_postgres_ten_kills_of_one_of_two_servers_under_load_lose_nothing(
     dice = random.Random(10)
     async with fleet_of(tmp_path, postgres_url, 2) as fleet:
         await fleet.people(BOARDS, 4)
+        await fleet.follow(BOARDS)
         fleet.work(PACE)
         await fleet.goes_on(*fleet.servers)
         for cycle in range(SERVER_KILLS):
@@ -40,6 +42,7 @@ async def test_postgres_ten_kills_of_one_of_two_servers_under_load_lose_nothing(
             await asyncio.to_thread(killed.start)
             await fleet.goes_on(*fleet.servers)
         await fleet.rest()
+        await fleet.told_whole()
         resent = sum(client.resent for client in fleet.clients)
         print(
             f"{SERVER_KILLS} kills, {fleet.acknowledged()} acknowledged commands, {resent} sent again, "
@@ -55,6 +58,7 @@ async def test_postgres_itself_is_killed_and_restarted_twenty_times_under_load(t
     with own_cluster() as cluster:
         async with fleet_of(tmp_path, database_at(cluster), 2) as fleet:
             await fleet.people(BOARDS, 4)
+            await fleet.follow(BOARDS)
             fleet.work(PACE)
             await fleet.goes_on(*fleet.servers)
             for _ in range(DATABASE_KILLS):
@@ -63,6 +67,7 @@ async def test_postgres_itself_is_killed_and_restarted_twenty_times_under_load(t
                 await asyncio.to_thread(cluster.start)
                 await fleet.goes_on(*fleet.servers)
             await fleet.rest()
+            await fleet.told_whole()
             resent = sum(client.resent for client in fleet.clients)
             print(
                 f"{DATABASE_KILLS} kills of PostgreSQL, {fleet.acknowledged()} acknowledged commands, "
