@@ -10,7 +10,10 @@ from blackboard.config import Settings
 from blackboard.store.durability import at_risk
 
 OLDEST = 13
-"""The oldest major version that is supported."""
+"""The oldest major version that is supported: from here on nothing is missing that the store uses."""
+
+TRIED = 15
+"""The oldest on which the suite was run."""
 
 SKEW_MS = 2_000
 """By how much two clocks may differ: half a minute of it would show in no rule, but in what people read."""
@@ -52,6 +55,9 @@ def version(found: Figures) -> Finding:
         )
     if number < OLDEST * 10_000:
         return fail("PostgreSQL", f"{text} is not supported", f"use PostgreSQL {OLDEST} or later")
+    if number < TRIED * 10_000:
+        text = f"{text} is older than what this release was tried on, {TRIED}"
+        return warn("PostgreSQL", text, "move to a version that its makers still mend")
     return ok("PostgreSQL", text)
 
 

@@ -95,9 +95,9 @@ def closed(where: str) -> Unavailable:
 
 
 def _said(error: BaseException) -> str:
+    text = next(iter(str(error).splitlines()), "")  # what follows is the driver's advice to programmers
     if isinstance(error, PostgresError):
-        return f"PostgreSQL says {state_of(error)}: {error}"
-    text = str(error)
+        return f"PostgreSQL says {state_of(error)}: {text}"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

@@ -48,6 +48,15 @@ SELECT version() AS version, pg_backend_pid() AS process,
 """For engines that speak the protocol and have other catalogues."""
 
 
+_UNKNOWN: Final = (
+    asyncpg.UndefinedFunctionError,
+    asyncpg.UndefinedObjectError,
+    asyncpg.UndefinedColumnError,
+    asyncpg.UndefinedTableError,
+    asyncpg.FeatureNotSupportedError,
+)
+
+
 async def look(connection: asyncpg.Connection) -> Figures:
     """What the server on the other side of this connection tells. Raises what the driver raises.
 
@@ -56,7 +65,7 @@ async def look(connection: asyncpg.Connection) -> Figures:
     """
     try:
         row, began, ended = await _ask(connection, _ASK)
-    except (asyncpg.SyntaxOrAccessError, asyncpg.FeatureNotSupportedError):
+    except _UNKNOWN:
         row, began, ended = await _ask(connection, _ASK_LITTLE)
     told = {name: value for name, value in row.items() if value is not None}
     middle = (began + ended) * 500_000  # of two moments in seconds, in microseconds
