@@ -183,6 +183,17 @@ class _Held:
         await self._store.append_locked(rows)
 
 
+def store_of(service: Service) -> SharedStore:
+    assert isinstance(service.store, SharedStore)
+    return service.store
+
+
+async def eventually(condition: Callable[[], bool], within: float = 5.0) -> None:
+    async with asyncio.timeout(within):
+        while not condition():  # noqa: ASYNC110 - what is waited for has no event
+            await asyncio.sleep(0.001)
+
+
 class Follower:
     """One feed, read to wherever it goes. `seqs` is what came of it."""
 

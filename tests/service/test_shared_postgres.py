@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ from blackboard.events.envelope import Row
 from blackboard.messages import commands as ask
 from blackboard.service import Service
 from blackboard.store import open_store
-from tests.service.sharing import Client, Follower, closed, shares
+from tests.service.sharing import Client, Follower, closed, eventually, shares
 from tests.service.support import (
     AUDITOR,
     BOARD,
@@ -54,12 +54,6 @@ async def servers(url: str, count: int, **settings: Any) -> AsyncIterator[list[S
 
 async def log_of(service: Service, board: str = BOARD) -> list[Row]:
     return [row async for rows in service.store.scan(board) for row in rows]
-
-
-async def eventually(condition: Callable[[], bool], within: float = 10.0) -> None:
-    async with asyncio.timeout(within):
-        while not condition():  # noqa: ASYNC110 - what is waited for has no event
-            await asyncio.sleep(0.005)
 
 
 @EACH_WAY
