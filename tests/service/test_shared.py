@@ -289,3 +289,19 @@ async def test_refusals_at_other_servers_count_against_the_same_allowance() -> N
     assert codes(outcomes).count("rate-limited") == 4
     assert [row.kind for row in database.logs[BOARD]].count("write.rejected") == 4
     await closed(first, second)
+
+
+async def test_one_commands_trouble_stays_its_own_while_the_board_is_locked() -> None:
+    database = Database(hints=lost)
+    first, second = await database.servers(2)
+    await second.query(BOARD, AUDITOR, ask.GetBoard())
+    await do(first, A, write("k", 1))
+    await do(second, B, write("l", 1))
+    store_of(second).refuse = lambda rows: (
+        Unavailable("this value is too much for the disk") if any(row.key == "m/1" for row in rows) else None
+    )
+    outcomes = await settled(*(do(second, B, write(f"m/{number}", 1)) for number in range(4)))
+    assert codes(outcomes) == ["ok", "unavailable", "ok", "ok"]
+    assert store_of(second).locks == 6, "one for the conflict, one for the batch, one for each command"
+    check_log(database.logs[BOARD])
+    await closed(first, second)

@@ -284,3 +284,25 @@ async def test_nothing_is_heard_any_more_once_the_service_is_closed(caplog: pyte
     with caplog.at_level(logging.WARNING):
         await closed(second, first)
     assert caplog.records == []
+
+
+async def test_rows_read_while_the_log_was_put_back_are_given_to_nobody() -> None:
+    database = Database(hints=lost)
+    first, second = await database.servers(2, poll_seconds=60)
+    for number in range(1, 6):
+        await do(first, A, write("k", number))
+    await second.query(BOARD, AUDITOR, ask.GetBoard())
+    store = store_of(second)
+    reads: list[str] = []
+
+    def reading(what: str) -> None:
+        reads.append(what)
+        if what == "rows" and reads.count("rows") == 1:  # the follower's first look at the table
+            second._cache.get(BOARD).working.feed.restart(3)
+
+    store.reading = reading
+    following = Follower(second)
+    with pytest.raises(IntegrityFailure, match="followed up to 0: it was put back"):
+        await following.reach(99)
+    assert following.rows == []
+    await closed(first, second)
