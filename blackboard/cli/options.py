@@ -22,9 +22,9 @@ _CONFIG = click.option("--config", metavar="FILE", help="Settings, instead of ./
 _JSON = click.option("--json", is_flag=True, help="Answer in JSON.")
 _DEBUG = click.option("--debug", is_flag=True, help="Show the traceback of an unexpected failure.")
 _WHO = {
-    "agent": click.option("--agent", metavar="NAME", help="Act on a file as this agent."),
-    "operator": click.option("--operator", metavar="NAME", help="Act on a file as this operator."),
-    "auditor": click.option("--auditor", metavar="NAME", help="Act on a file as this auditor."),
+    "agent": click.option("--agent", metavar="NAME", help="Act on a database as this agent."),
+    "operator": click.option("--operator", metavar="NAME", help="Act on a database as this operator."),
+    "auditor": click.option("--auditor", metavar="NAME", help="Act on a database as this auditor."),
 }
 
 HERE = (_STATE, _CONFIG, _JSON, _DEBUG)

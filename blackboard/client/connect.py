@@ -61,10 +61,14 @@ def connect(url: str, **options: Unpack[Options]) -> Connecting:
     """Connect to a board: `await` it, or enter it with `async with`, and get a `Board`.
 
     An `http` or `https` URL is a server's. Anything else names a database in which the board lives
-    embedded, in this process: `sqlite:///board.db` (made and migrated where needed), a path, `memory://`.
+    embedded, in this process: `sqlite:///board.db` (made and migrated where needed), a path, `memory://`, or
+    `postgresql://user:password@host/database`, which other processes and servers may use at the same time.
+    Connections of one process to one database share one store, opened with the settings and the password of
+    the first.
 
     Raises `Malformed` for arguments that do not fit, `NotAllowed` where a name is given that is not the
-    token's, `StoreBusy` where another process owns the file, `Unavailable`.
+    token's, `StoreBusy` where another process owns the file, `SchemaMismatch` where this release does
+    not work on the tables as they are, `Unavailable`.
     """
     return Connecting(url, _Checked(**options))
 

@@ -32,7 +32,7 @@ class LiveServer:
 
     def __init__(self, directory: Path, db: str | None = None) -> None:
         self.directory = directory
-        self._db = db
+        self.db = db
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
@@ -49,7 +49,7 @@ class LiveServer:
         log = (self.directory / "server.log").open("ab")
         with log:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", SERVE, str(self.port), str(self.directory), *filter(None, [self._db])],
+                [sys.executable, "-c", SERVE, str(self.port), str(self.directory), *filter(None, [self.db])],
                 env={name: value for name, value in os.environ.items() if not name.startswith("BLACKBOARD_")},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
