@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from blackboard.events.envelope import Row
 from blackboard.store.contract import SeqTaken
@@ -19,19 +20,25 @@ async def append(connection: Connection, rows: Sequence[Row]) -> None:
     Raises `SeqTaken` where they do not continue the log, and the driver's errors; nothing is stored then,
     unless the connection is lost.
     """
-    board, first = rows[0].board, rows[0].seq
-    if rows[-1].seq - first + 1 != len(rows):
+    if rows[-1].seq - rows[0].seq + 1 != len(rows):
         raise SeqTaken
-    arrays = dict(zip(_ARRAYS, list(zip(*rows, strict=True))[1:], strict=True))
-    if first == 1:
-        statement = SQL.begin
-        values = statement.bind(board=board, opened_at=rows[0].recorded_at, **arrays)
-    else:
-        statement = SQL.go_on
-        values = statement.bind(board=board, before=first - 1, **arrays)
-    status = await connection.execute(statement.sql, *values)
+    sql, values = _statement(rows)
+    status = await connection.execute(sql, *values)
     inserted = int(status.rpartition(" ")[2])
     if inserted == 0:
         raise SeqTaken
     if inserted != len(rows):
         raise WrongCount(f"{inserted} of {len(rows)} rows were inserted")
+
+
+def _statement(rows: Sequence[Row]) -> tuple[str, tuple[Any, ...]]:
+    board, seq = rows[0].board, rows[0].seq
+    if seq > 1 and len(rows) == 1:
+        one = SQL.go_on_by_one
+        return one.sql, one.bind(before=seq - 1, **rows[0]._asdict())
+    columns = zip(*rows, strict=True)
+    next(columns)  # the board, which is one
+    arrays = dict(zip(_ARRAYS, columns, strict=True))
+    if seq > 1:
+        return SQL.go_on.sql, SQL.go_on.bind(board=board, before=seq - 1, **arrays)
+    return SQL.begin.sql, SQL.begin.bind(board=board, opened_at=rows[0].recorded_at, **arrays)

