@@ -18,7 +18,7 @@ from blackboard.client import Board
 from blackboard.client.retry import RetryPolicy
 from blackboard.config import Settings
 from blackboard.errors import Unavailable
-from blackboard.store import open_store
+from blackboard.store import open_store, schema
 from tests.faults.checking import check_complete
 from tests.faults.serving import Serving
 
@@ -97,8 +97,7 @@ class Fleet:
 
     async def start(self) -> None:
         """All servers at once."""
-        await asyncio.to_thread(self.servers[0].start)
-        await asyncio.gather(*(asyncio.to_thread(server.start) for server in self.servers[1:]))
+        await asyncio.gather(*(asyncio.to_thread(server.start) for server in self.servers))
 
     async def people(self, boards: Sequence[str], each: int, boards_each: int = 1) -> None:
         """Open the boards, and connect so many clients through each server, each to so many boards.
@@ -192,6 +191,9 @@ class Fleet:
                 events += len(rows)
         finally:
             await store.close()
+        found = await schema.check(self.url)
+        assert found.flaws == []
+        assert (found.boards, found.events) == (len(self._boards), events)
         return events
 
     async def close(self) -> None:
