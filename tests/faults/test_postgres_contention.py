@@ -35,6 +35,22 @@ async def test_postgres_four_servers_with_eight_clients_each_share_one_board(
 
 
 @pytest.mark.slow
+async def test_postgres_two_servers_share_one_board_where_everything_is_serializable(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    async with fleet_of(tmp_path, postgres_url, 2, "--isolation", "serializable") as fleet:
+        await fleet.people(["contended"], CLIENTS)
+        await fleet.follow(["contended"])
+        fleet.work()
+        await fleet.goes_on(*fleet.servers)
+        await asyncio.sleep(SECONDS / 3)
+        await fleet.goes_on(*fleet.servers)
+        await fleet.rest()
+        print(f"{fleet.acknowledged()} acknowledged commands; {await fleet.check()} events in all")
+        await fleet.told_whole()
+
+
+@pytest.mark.slow
 async def test_postgres_four_servers_with_eight_clients_each_work_on_fifty_boards(
     tmp_path: Path, postgres_url: str
 ) -> None:
