@@ -77,6 +77,7 @@ class Pool:
         self._running: set[asyncio.Task[Any]] = set()
         self._used = 0
         self._closed = False
+        self._ended = False
 
     @property
     def open(self) -> int:
@@ -93,6 +94,7 @@ class Pool:
         """Call `work(connection, ...)` when a connection is free. Raises the driver's errors as they are, and
         `Unavailable` where no connection can be had: then nothing was sent.
         """
+        self._check_open()
         return await asyncio.shield(self.spawn(self._run(work, *args, **kwargs)))
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
@@ -109,7 +111,7 @@ class Pool:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        connection = await self.borrow()
+        connection = await self._borrow()
         try:
             return await work(connection, *args, **kwargs)
         except BaseException as error:
@@ -120,8 +122,10 @@ class Pool:
 
     async def borrow(self) -> Connection:
         """A connection that is as good as can be known, to be given back. Raises `Unavailable`."""
-        if self._closed:
-            raise closed(self._address.shown)
+        self._check_open()
+        return await self._borrow()
+
+    async def _borrow(self) -> Connection:
         await self._places.acquire()
         try:
             connection = await self._taken()
@@ -144,10 +148,14 @@ class Pool:
         self._places.release()
         if connection.is_closed():
             return
-        if self._closed or connection.is_in_transaction():
+        if self._ended or connection.is_in_transaction():
             connection.terminate()
         else:
             self._idle.append(connection)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise closed(self._address.shown)
 
     def judge(self, connection: Connection, error: BaseException) -> None:
         """End a connection that an error has shown to be dead, and those that lie idle: it is likely that
@@ -164,6 +172,7 @@ class Pool:
         self._closed = True
         while self._running:
             await asyncio.wait(self._running)
+        self._ended = True
         idle, self._idle = self._idle, []
         for connection in idle:
             await shut(connection)
