@@ -202,10 +202,12 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     # not start any more while the others are looked for.
     if process.poll() is None:
         process.send_signal(signal.SIGSTOP)
-        for child in _children(process.pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-        process.kill()
+        try:
+            for child in _children(process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+        finally:
+            process.kill()
     process.wait(10)
 
 
