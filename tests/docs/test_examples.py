@@ -25,6 +25,7 @@ RUN = {
     "README.md": {"python"},
     "docs/action-gate.md": {"python"},
     "docs/operations.md": {"sh"},
+    "docs/postgresql.md": {"sh", "toml"},  # test_postgresql
     "docs/quickstart.md": {"sh", "python"},  # test_quickstart
     "docs/reference/cli.md": {"sh"},
     "docs/reference/client.md": {"python"},  # tests/client/test_reference
@@ -39,7 +40,7 @@ RUN = {
 SHOWN = {
     "README.md": {"sh"},  # the demo has suites of its own, and the other command is this suite
     "docs/install.md": {"sh"},  # it makes environments, from a registry
-    "docs/operations.md": {"ini"},  # for systemd
+    "docs/postgresql.md": {"nginx"},
     "docs/performance.md": {"console"},  # twelve minutes; tests/benchmarks run every part of it
 }
 """The languages of a page whose blocks nothing here can run."""
