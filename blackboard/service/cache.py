@@ -42,7 +42,10 @@ class Cache:
             self._context.metrics.cache_misses += 1
             live = self._boards[name] = LiveBoard(self._context, name, self.release)
             self._context.metrics.live_boards = len(self._boards)
-        live.used = time.monotonic()
+        now = time.monotonic()
+        if self._context.shared and now - live.used > self._context.settings.poll_seconds:
+            live.working.behind = True  # unused for long: others may have appended, untold
+        live.used = now
         if self._sweep is None:
             self._sweep = asyncio.get_running_loop().call_later(self._pace, self._evict_idle)
         return live

@@ -305,3 +305,29 @@ async def test_one_commands_trouble_stays_its_own_while_the_board_is_locked() ->
     assert store_of(second).locks == 6, "one for the conflict, one for the batch, one for each command"
     check_log(database.logs[BOARD])
     await closed(first, second)
+
+
+async def test_a_board_that_was_not_used_for_a_while_catches_up_before_its_next_command() -> None:
+    database = Database(hints=lost)
+    first, second = await database.servers(2, poll_seconds=0.03)
+    await second.query(BOARD, AUDITOR, ask.GetBoard())
+    await do(first, A, write("k", 1))
+    await asyncio.sleep(0.05)
+    assert (await do(second, B, write("l", 1))).seq == 3
+    assert second.metrics.conflicts == 0
+    await closed(first, second)
+
+
+async def test_a_log_put_back_and_as_long_again_is_not_appended_to_unseen() -> None:
+    """The next seq is free, and what it would continue is another event than the one in memory."""
+    database = Database(hints=lost)
+    first, second = await database.servers(2, poll_seconds=0.03)
+    await do(first, A, write("k", 1))
+    await second.query(BOARD, AUDITOR, ask.GetBoard())
+    database.put_back(BOARD, 1)
+    writer = database.server()
+    await do(writer, A, write("k", 1, "else"))
+    await asyncio.sleep(0.05)
+    assert (await do(second, B, write("l", 1))).seq == 3
+    check_log(database.logs[BOARD])
+    await closed(first, second, writer)
