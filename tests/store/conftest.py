@@ -11,6 +11,9 @@ import pytest
 from blackboard.config import Settings
 from blackboard.store import open_store
 from blackboard.store.sqlite.store import SqliteStore
+from tests.store.postgres import migrated_url, tables_url
+
+__all__ = ["migrated_url", "path", "store", "tables_url"]
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-import asyncpg
 import msgspec
 
 from blackboard import canonical
@@ -16,7 +15,6 @@ from blackboard.events.envelope import GENESIS, SALT_BYTES, Command, Draft, Row,
 from blackboard.events.kinds import EventBody
 from blackboard.events.policy import Policy
 from blackboard.store.contract import Loaded, Store
-from blackboard.store.tables import METADATA
 
 BOARD = "release"
 EXECUTOR = "agent:executor"
@@ -106,16 +104,6 @@ async def loaded(store: Store, board: str = BOARD, at: int | None = None, *, ver
     found = await store.load(board, at, verify=verify)
     assert found is not None
     return found
-
-
-async def emptied(url: str) -> str:
-    """The URL of a PostgreSQL database, whose log, snapshots and tokens are gone now."""
-    kept = {"formats", "revisions"}
-    names = ", ".join(table for table in METADATA.tables if table not in kept)
-    connection = await asyncpg.connect(url)
-    await connection.execute(f"TRUNCATE {names}")
-    await connection.close()
-    return url
 
 
 def values(of: Loaded) -> dict[str, Any]:

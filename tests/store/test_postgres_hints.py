@@ -53,8 +53,8 @@ async def notifications(url: str) -> tuple[asyncpg.Connection, list[str]]:
     return connection, seen
 
 
-async def test_the_others_hear_of_an_append_and_oneself_does_not(postgres_url: str) -> None:
-    async with opened(postgres_url) as one, opened(postgres_url) as other:
+async def test_the_others_hear_of_an_append_and_oneself_does_not(tables_url: str) -> None:
+    async with opened(tables_url) as one, opened(tables_url) as other:
         ours, theirs = await listener(one), await listener(other)
         log, _ = await filled(one, 1, "a")
         assert await soon(theirs) == "a"
@@ -67,17 +67,17 @@ async def test_the_others_hear_of_an_append_and_oneself_does_not(postgres_url: s
         assert await quiet(theirs)
 
 
-async def test_who_does_not_listen_tells_the_others_too(postgres_url: str) -> None:
-    async with opened(postgres_url) as other:
+async def test_who_does_not_listen_tells_the_others_too(tables_url: str) -> None:
+    async with opened(tables_url) as other:
         heard = await listener(other)
-        async with opened(postgres_url) as one:  # closed at once: what was told still goes out
+        async with opened(tables_url) as one:  # closed at once: what was told still goes out
             await filled(one, 1)
         assert await soon(heard) == "release"
 
 
-async def test_hints_of_a_few_milliseconds_go_out_together(postgres_url: str) -> None:
-    connection, seen = await notifications(postgres_url)
-    async with opened(postgres_url) as store:
+async def test_hints_of_a_few_milliseconds_go_out_together(tables_url: str) -> None:
+    connection, seen = await notifications(tables_url)
+    async with opened(tables_url) as store:
         logs = [(await filled(store, 1, f"board-{n}"))[0] for n in range(3)]
         await asyncio.sleep(0.2)
         seen.clear()
@@ -91,8 +91,8 @@ async def test_hints_of_a_few_milliseconds_go_out_together(postgres_url: str) ->
     await connection.close()
 
 
-async def test_an_append_that_was_refused_is_not_told(postgres_url: str) -> None:
-    async with opened(postgres_url) as one, opened(postgres_url) as other:
+async def test_an_append_that_was_refused_is_not_told(tables_url: str) -> None:
+    async with opened(tables_url) as one, opened(tables_url) as other:
         log, _ = await filled(one, 1)
         await asyncio.sleep(0.1)  # that has been told
         heard = await listener(other)
@@ -103,9 +103,9 @@ async def test_an_append_that_was_refused_is_not_told(postgres_url: str) -> None
         assert await quiet(heard)
 
 
-async def test_switched_off_nothing_is_told_or_heard(postgres_url: str) -> None:
-    connection, seen = await notifications(postgres_url)
-    async with opened(postgres_url, notify=False) as one, opened(postgres_url) as other:
+async def test_switched_off_nothing_is_told_or_heard(tables_url: str) -> None:
+    connection, seen = await notifications(tables_url)
+    async with opened(tables_url, notify=False) as one, opened(tables_url) as other:
         heard = await listener(one)
         await filled(one, 1, "a")
         await filled(other, 1, "b")
@@ -116,9 +116,9 @@ async def test_switched_off_nothing_is_told_or_heard(postgres_url: str) -> None:
     await connection.close()
 
 
-async def test_a_listener_that_was_cut_looks_everywhere(postgres_url: str) -> None:
-    connection = await asyncpg.connect(postgres_url)
-    async with opened(postgres_url) as one, opened(postgres_url, notify=False) as other:
+async def test_a_listener_that_was_cut_looks_everywhere(tables_url: str) -> None:
+    connection = await asyncpg.connect(tables_url)
+    async with opened(tables_url) as one, opened(tables_url, notify=False) as other:
         heard = await listener(one)
         await connection.fetch(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -130,10 +130,10 @@ async def test_a_listener_that_was_cut_looks_everywhere(postgres_url: str) -> No
 
 
 async def test_an_idle_listener_is_asked_whether_it_still_is_one(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    tables_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listening, "LIVENESS_SECONDS", 0.05)
-    async with opened(postgres_url) as one, opened(postgres_url) as other:
+    async with opened(tables_url) as one, opened(tables_url) as other:
         heard = await listener(one)
         await asyncio.sleep(0.3)
         await filled(other, 1)
@@ -141,13 +141,13 @@ async def test_an_idle_listener_is_asked_whether_it_still_is_one(
 
 
 async def test_an_engine_without_notifications_is_used_without_them(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    tables_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def unsupported(_connection: asyncpg.Connection, _channel: str, _hear: Any) -> None:
         raise asyncpg.FeatureNotSupportedError("LISTEN is not implemented")
 
     monkeypatch.setattr(asyncpg.Connection, "add_listener", unsupported)
-    async with opened(postgres_url) as store:
+    async with opened(tables_url) as store:
         async with asyncio.timeout(5):
             heard = await listener(store)
         await filled(store, 1)
@@ -155,12 +155,12 @@ async def test_an_engine_without_notifications_is_used_without_them(
 
 
 async def test_closing_does_not_wait_for_hints_that_nobody_takes(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    tables_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def never(*_args: Any) -> Any:
         await asyncio.sleep(60)
 
-    store = await open_store(postgres_url, Settings())
+    store = await open_store(tables_url, Settings())
     monkeypatch.setattr(listening, "connect", never)
     await filled(store, 1)
     async with asyncio.timeout(listening.LAST_SECONDS + 1):

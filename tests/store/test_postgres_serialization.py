@@ -21,7 +21,7 @@ from tests.contract.test_store_reads import token
 from tests.store.support import BOARD, Log, everything, filled, loaded, seqs
 
 FAILING = """
-CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION injected.fail() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF random() < {chance} THEN
     RAISE EXCEPTION 'could not serialize access (injected)' USING ERRCODE = '{state}';
@@ -30,11 +30,12 @@ BEGIN
 END $$
 """
 AT_ONCE = (
-    "CREATE TRIGGER fail_{table} AFTER INSERT OR DELETE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION fail()"
+    "CREATE TRIGGER fail_{table} AFTER INSERT OR DELETE ON {table} "
+    "FOR EACH STATEMENT EXECUTE FUNCTION injected.fail()"
 )
 AT_COMMIT = (
     "CREATE CONSTRAINT TRIGGER fail_{table} AFTER INSERT ON {table} DEFERRABLE INITIALLY DEFERRED "
-    "FOR EACH ROW EXECUTE FUNCTION fail()"
+    "FOR EACH ROW EXECUTE FUNCTION injected.fail()"
 )
 
 
@@ -59,11 +60,11 @@ async def inject(url: str, trigger: str, *tables: str, chance: float = 0.3, stat
 @pytest.mark.parametrize("state", ["40001", "40P01"])
 @pytest.mark.parametrize("trigger", [AT_ONCE, AT_COMMIT], ids=["at-once", "at-commit"])
 async def test_a_hundred_appends_go_in_through_injected_failures(
-    postgres_url: str, trigger: str, state: str
+    tables_url: str, trigger: str, state: str
 ) -> None:
-    async with opened(postgres_url) as store:
+    async with opened(tables_url) as store:
         log, rows = await filled(store, 1)
-        await inject(postgres_url, trigger, "events", state=state)
+        await inject(tables_url, trigger, "events", state=state)
         for _ in range(100):
             rows += (batch := log.write("task/A"))
             await store.append(batch)
@@ -72,21 +73,21 @@ async def test_a_hundred_appends_go_in_through_injected_failures(
         assert set(store.retries) == {state}
 
 
-async def test_an_append_that_keeps_failing_is_handed_back_to_be_decided_again(postgres_url: str) -> None:
-    async with opened(postgres_url) as store:
+async def test_an_append_that_keeps_failing_is_handed_back_to_be_decided_again(tables_url: str) -> None:
+    async with opened(tables_url) as store:
         log, rows = await filled(store, 1)
-        await inject(postgres_url, AT_ONCE, "events", chance=1)
+        await inject(tables_url, AT_ONCE, "events", chance=1)
         with pytest.raises(SeqTaken):
             await store.append(log.write("task/A"))
         assert store.retries["40001"] == 10
         assert await everything(store) == rows
 
 
-async def test_a_lock_holders_failure_is_handed_back(postgres_url: str) -> None:
-    async with opened(postgres_url) as store:
+async def test_a_lock_holders_failure_is_handed_back(tables_url: str) -> None:
+    async with opened(tables_url) as store:
         log, rows = await filled(store, 1)
         batch = log.write("task/A")
-        await inject(postgres_url, AT_COMMIT, "events")
+        await inject(tables_url, AT_COMMIT, "events")
         failed = 0
         while (await store.tip(BOARD)) != log.tip:
             try:
@@ -98,10 +99,10 @@ async def test_a_lock_holders_failure_is_handed_back(postgres_url: str) -> None:
         assert await everything(store) == rows + batch
 
 
-async def test_tokens_and_snapshots_go_in_through_injected_failures(postgres_url: str) -> None:
-    async with opened(postgres_url) as store:
+async def test_tokens_and_snapshots_go_in_through_injected_failures(tables_url: str) -> None:
+    async with opened(tables_url) as store:
         log, _ = await filled(store, 50)
-        await inject(postgres_url, AT_ONCE, "tokens", "saved_boards", "saved_parts", chance=0.1)
+        await inject(tables_url, AT_ONCE, "tokens", "saved_boards", "saved_parts", chance=0.1)
         for number in range(20):
             await store.put_token(token(number % 3, revoked_at=number))
             await store.append(log.write("task/A"))
@@ -112,23 +113,23 @@ async def test_tokens_and_snapshots_go_in_through_injected_failures(postgres_url
         assert store.retries["40001"] >= 3
 
 
-async def test_tokens_that_are_put_at_once_do_not_refuse_each_other(postgres_url: str) -> None:
-    async with opened(postgres_url) as one, opened(postgres_url) as other:
+async def test_tokens_that_are_put_at_once_do_not_refuse_each_other(tables_url: str) -> None:
+    async with opened(tables_url) as one, opened(tables_url) as other:
         for _ in range(5):
             await asyncio.gather(*(store.put_token(token(1)) for store in (one, other) for _ in range(4)))
         assert await one.tokens() == [token(1)]
 
 
-async def test_a_write_that_keeps_failing_says_that_the_store_is_busy(postgres_url: str) -> None:
-    async with opened(postgres_url) as store:
-        await inject(postgres_url, AT_ONCE, "tokens", chance=1)
+async def test_a_write_that_keeps_failing_says_that_the_store_is_busy(tables_url: str) -> None:
+    async with opened(tables_url) as store:
+        await inject(tables_url, AT_ONCE, "tokens", chance=1)
         with pytest.raises(StoreBusy, match="nothing was stored"):
             await store.put_token(token(1))
         assert store.retries["40001"] == 10
 
 
-async def test_reads_go_through_injected_failures(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with opened(postgres_url) as store:
+async def test_reads_go_through_injected_failures(tables_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(tables_url) as store:
         log, rows = await filled(store, 1_200)
         found = await loaded(store)
         await store.snapshot(found.board, found.tip)
@@ -141,7 +142,7 @@ async def test_reads_go_through_injected_failures(postgres_url: str, monkeypatch
         return found
 
     monkeypatch.setattr(asyncpg.Connection, "fetch", failing)
-    async with opened(postgres_url) as store:
+    async with opened(tables_url) as store:
         assert await everything(store) == rows
         assert (await loaded(store, verify=True)).tip == log.tip
         assert (await loaded(store)).replayed == 0
@@ -150,7 +151,7 @@ async def test_reads_go_through_injected_failures(postgres_url: str, monkeypatch
 
 
 async def test_four_writers_at_serializable_with_injected_failures_lose_and_double_nothing(
-    postgres_url: str,
+    tables_url: str,
 ) -> None:
     """Each decides on the tip that it sees, and again on a new one where somebody else was faster."""
     conflicts: Counter[str] = Counter()
@@ -169,9 +170,9 @@ async def test_four_writers_at_serializable_with_injected_failures_lose_and_doub
                 else:
                     break
 
-    async with opened(postgres_url) as one, opened(postgres_url) as other:
+    async with opened(tables_url) as one, opened(tables_url) as other:
         await filled(one, 1)
-        await inject(postgres_url, AT_COMMIT, "events", chance=0.2)
+        await inject(tables_url, AT_COMMIT, "events", chance=0.2)
         await asyncio.gather(*(write(store, f"{n}-{id(store)}") for store in (one, other) for n in range(2)))
         found = await everything(one)
         assert seqs(found) == list(range(1, 103))

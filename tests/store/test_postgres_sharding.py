@@ -259,10 +259,9 @@ async def everything_done(store: Store) -> None:
     await store.check()
 
 
-async def test_the_store_sends_nothing_else(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    await (await open_store(postgres_url, Settings())).close()  # which makes the tables
+async def test_the_store_sends_nothing_else(tables_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = recording(monkeypatch)
-    store = await open_store(postgres_url, Settings())
+    store = await open_store(tables_url, Settings())
     await everything_done(store)
     await store.close()
     strange = {sql.strip() for sql in sent} - {made.sql for made in EVERY.values()}
@@ -273,12 +272,12 @@ async def test_the_store_sends_nothing_else(postgres_url: str, monkeypatch: pyte
     assert expected - reached == set()
 
 
-async def test_every_statement_is_answered_by_a_key_that_begins_with_its_board(postgres_url: str) -> None:
-    store = await open_store(postgres_url, Settings())
+async def test_every_statement_is_answered_by_a_key_that_begins_with_its_board(tables_url: str) -> None:
+    store = await open_store(tables_url, Settings())
     await filled(store, 5)
     await store.close()
     connection = await asyncpg.connect(
-        postgres_url, server_settings={"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
+        tables_url, server_settings={"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
     )
     for name, made in EVERY.items():
         if not name.startswith("postgresql") or made.sql.startswith("INSERT INTO"):

@@ -62,19 +62,19 @@ def changed(url: str, *, user: str = "", password: str = "", database: str = "",
     return f"postgresql://{named}{database or parts.path}{query}"
 
 
-async def test_a_wrong_password_is_not_repeated(postgres_url: str) -> None:
-    error = await refused(changed(postgres_url, password="secret-7"))
+async def test_a_wrong_password_is_not_repeated(tables_url: str) -> None:
+    error = await refused(changed(tables_url, password="secret-7"))
     assert isinstance(error, Unavailable)
     assert "refuses this user" in error.detail
     assert "postgresql://postgres@127.0.0.1" in error.detail
 
 
-async def test_an_unknown_user_is_named(postgres_url: str) -> None:
-    assert "nobody@127.0.0.1" in (await refused(changed(postgres_url, user="nobody"))).detail
+async def test_an_unknown_user_is_named(tables_url: str) -> None:
+    assert "nobody@127.0.0.1" in (await refused(changed(tables_url, user="nobody"))).detail
 
 
-async def test_a_database_that_does_not_exist_is_named(postgres_url: str) -> None:
-    error = await refused(changed(postgres_url, database="/missing"))
+async def test_a_database_that_does_not_exist_is_named(tables_url: str) -> None:
+    error = await refused(changed(tables_url, database="/missing"))
     assert isinstance(error, Unavailable)
     assert "/missing does not exist: create it" in error.detail
 
@@ -99,8 +99,8 @@ async def test_a_server_that_says_nothing_is_given_up_in_time() -> None:
             await open_store(url, Settings(connect_seconds=0.2))
 
 
-async def test_options_that_are_wrong_are_refused(postgres_url: str) -> None:
-    error = await refused(changed(postgres_url, query="?sslmode=maybe&password=secret"))
+async def test_options_that_are_wrong_are_refused(tables_url: str) -> None:
+    error = await refused(changed(tables_url, query="?sslmode=maybe&password=secret"))
     assert isinstance(error, Malformed)
     assert "has options that cannot be used" in error.detail
 
@@ -203,11 +203,11 @@ async def board_held(url: str) -> AsyncIterator[None]:
     await connection.close()
 
 
-async def test_a_statement_that_takes_too_long_is_ended_and_stores_nothing(postgres_url: str) -> None:
-    async with opened_store(postgres_url, statement_timeout_seconds=0.2) as store:
+async def test_a_statement_that_takes_too_long_is_ended_and_stores_nothing(tables_url: str) -> None:
+    async with opened_store(tables_url, statement_timeout_seconds=0.2) as store:
         log, rows = await filled(store, 3)
         batch = log.write("task/A")
-        async with board_held(postgres_url):
+        async with board_held(tables_url):
             with pytest.raises(StoreBusy, match="statement_timeout_seconds") as error:
                 await store.append(batch)
             assert "nothing was stored" in error.value.detail
@@ -219,8 +219,8 @@ async def test_a_statement_that_takes_too_long_is_ended_and_stores_nothing(postg
         assert await everything(store) == rows + batch
 
 
-async def test_a_holder_that_does_nothing_loses_its_lock(postgres_url: str) -> None:
-    async with opened_store(postgres_url, idle_in_transaction_seconds=0.2) as store:
+async def test_a_holder_that_does_nothing_loses_its_lock(tables_url: str) -> None:
+    async with opened_store(tables_url, idle_in_transaction_seconds=0.2) as store:
         log, rows = await filled(store, 3)
         batch = log.write("task/A")
         async with store.lock(BOARD) as locked:
@@ -246,16 +246,16 @@ async def ended(url: str, like: str) -> int:
 
 
 @pytest.mark.parametrize("way", ["plain", "locked"])
-async def test_an_append_whose_connection_is_cut_may_have_been_stored(postgres_url: str, way: str) -> None:
-    async with opened_store(postgres_url) as store:
+async def test_an_append_whose_connection_is_cut_may_have_been_stored(tables_url: str, way: str) -> None:
+    async with opened_store(tables_url) as store:
         log, rows = await filled(store, 3)
         batch = log.write("task/A")
         # The row is inserted, and then the statement waits for us: the cut meets it in the middle.
         await execute(
-            postgres_url,
-            "CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS "
+            tables_url,
+            "CREATE FUNCTION injected.dawdle() RETURNS trigger LANGUAGE plpgsql AS "
             "$$ BEGIN PERFORM pg_sleep(30); RETURN NULL; END $$",
-            "CREATE TRIGGER dawdle AFTER INSERT ON events FOR EACH ROW EXECUTE FUNCTION dawdle()",
+            "CREATE TRIGGER dawdle AFTER INSERT ON events FOR EACH ROW EXECUTE FUNCTION injected.dawdle()",
         )
 
         async def append() -> None:
@@ -267,42 +267,42 @@ async def test_an_append_whose_connection_is_cut_may_have_been_stored(postgres_u
 
         task = asyncio.create_task(append())
         await asyncio.sleep(0.3)
-        assert await ended(postgres_url, "blackboard write") == 1
+        assert await ended(tables_url, "blackboard write") == 1
         with pytest.raises(OutcomeUnknown, match="same idempotency key"):
             await task
-        await execute(postgres_url, "DROP TRIGGER dawdle ON events")
+        await execute(tables_url, "DROP TRIGGER dawdle ON events")
         assert await everything(store) == rows
         await store.append(batch)
         assert await everything(store) == rows + batch
 
 
-async def test_a_read_on_a_connection_that_is_dead_is_made_again(postgres_url: str) -> None:
-    async with opened_store(postgres_url, read_connections=2) as store:
+async def test_a_read_on_a_connection_that_is_dead_is_made_again(tables_url: str) -> None:
+    async with opened_store(tables_url, read_connections=2) as store:
         _, rows = await filled(store, 300)
         for _ in range(5):
             await asyncio.gather(*(store.tip(BOARD) for _ in range(20)))
-            assert await ended(postgres_url, "blackboard read") >= 1
+            assert await ended(tables_url, "blackboard read") >= 1
             assert await asyncio.gather(*(store.rows(BOARD) for _ in range(10))) == [rows] * 10
 
 
 FULL = """
-CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+CREATE FUNCTION injected.full_disk() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION 'could not extend file: no space left on device' USING ERRCODE = '{state}'; END $$;
-CREATE TRIGGER full_disk BEFORE INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION full_disk();
+CREATE TRIGGER full_disk BEFORE INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION injected.full_disk();
 """
 
 
-async def test_a_full_disk_refuses_what_does_not_fit_and_takes_it_later(postgres_url: str) -> None:
-    async with opened_store(postgres_url) as store:
+async def test_a_full_disk_refuses_what_does_not_fit_and_takes_it_later(tables_url: str) -> None:
+    async with opened_store(tables_url) as store:
         log, rows = await filled(store, 3)
         batch = log.write("task/A")
-        await execute(postgres_url, FULL.format(state="53100"))
+        await execute(tables_url, FULL.format(state="53100"))
         for _ in range(3):
             with pytest.raises(Unavailable, match="no space is left") as error:
                 await store.append(batch)
             assert not isinstance(error.value, OutcomeUnknown)
         assert await everything(store) == rows
-        await execute(postgres_url, "DROP TRIGGER full_disk ON events")
+        await execute(tables_url, "DROP TRIGGER full_disk ON events")
         await store.append(batch)
         assert await everything(store) == rows + batch
 
@@ -317,19 +317,19 @@ async def test_a_full_disk_refuses_what_does_not_fit_and_takes_it_later(postgres
     ],
 )
 async def test_what_the_server_says_becomes_what_to_do(
-    postgres_url: str, state: str, kind: type[BlackboardError], match: str
+    tables_url: str, state: str, kind: type[BlackboardError], match: str
 ) -> None:
-    async with opened_store(postgres_url) as store:
+    async with opened_store(tables_url) as store:
         log, rows = await filled(store, 3)
-        await execute(postgres_url, FULL.format(state=state))
+        await execute(tables_url, FULL.format(state=state))
         with pytest.raises(kind, match=match):
             await store.append(log.write("task/A"))
         assert await everything(store) == rows
 
 
 @pytest.mark.parametrize("kind", ["row", "board"])
-async def test_a_lock_holder_never_waits_for_a_reader(postgres_url: str, kind: str) -> None:
-    async with opened_store(postgres_url, read_connections=1, write_connections=1) as store:
+async def test_a_lock_holder_never_waits_for_a_reader(tables_url: str, kind: str) -> None:
+    async with opened_store(tables_url, read_connections=1, write_connections=1) as store:
         await filled(store, 3)
         async with store.lock(BOARD):
             for _ in range(10):
