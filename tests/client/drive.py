@@ -16,15 +16,18 @@ from blackboard.client import Board, SyncBoard
 from blackboard.config import Settings
 from tests.client.live import LiveServer
 
-KINDS = [
-    *("embedded-async", "embedded-sync", "http-async", "http-sync"),
-    *("postgres-embedded-async", "postgres-http-async"),
-]
-"""What the contract runs over: what a thread adds to a client does not depend on the engine."""
-ASYNC = [kind for kind in KINDS if kind.endswith("-async")]
+ON = {
+    "sqlite": ["embedded-async", "embedded-sync", "http-async", "http-sync"],
+    "postgres": [
+        *("postgres-embedded-async", "postgres-embedded-sync"),
+        *("postgres-http-async", "postgres-http-sync"),
+    ],
+}
+"""Every kind of client, by the engine of its database."""
+ASYNC = [kind for kinds in ON.values() for kind in kinds if kind.endswith("-async")]
 """Both ways to a database, on both engines."""
-EVERY = [*KINDS, "postgres-embedded-sync", "postgres-http-sync"]
-"""For the tests that compare whole sessions."""
+KINDS = [*ON["sqlite"], "postgres-embedded-async", "postgres-http-async"]
+"""What the contract runs over: what a thread adds to a client does not depend on the engine."""
 
 _END = object()
 _boards = itertools.count(1)

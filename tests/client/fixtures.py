@@ -86,7 +86,7 @@ def any_server(request: pytest.FixtureRequest) -> LiveServer:
 
 
 def place_of(request: pytest.FixtureRequest, kind: str) -> Place:
-    """A fresh board, reached in this way of `EVERY`."""
+    """A fresh board, reached in this way of `ON`."""
     way = kind.removeprefix("postgres-")
     where, _, mode = way.partition("-")
     if where == "embedded":

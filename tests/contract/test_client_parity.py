@@ -11,7 +11,7 @@ import pytest
 
 import blackboard
 from blackboard import BlackboardError, Write
-from tests.client.drive import EVERY, Place
+from tests.client.drive import ON, Place
 from tests.client.fixtures import place_of
 from tests.client.live import LiveServer
 
@@ -107,9 +107,10 @@ async def session(place: Place) -> AsyncIterator[tuple[str, Any]]:
     yield await ask(operator.write, "k", 1, revision=1)
 
 
-async def test_a_session_is_the_same_over_every_client(request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("engine", ON)
+async def test_a_session_is_the_same_over_every_client(engine: str, request: pytest.FixtureRequest) -> None:
     sessions = []
-    for kind in EVERY:
+    for kind in ["embedded-async", *ON[engine]]:
         place = place_of(request, kind)
         sessions.append([answer async for answer in session(place)])
         await place.close()

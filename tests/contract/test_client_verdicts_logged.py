@@ -16,7 +16,7 @@ from blackboard import Approval, Chatter, EventView, Fact, Policy, canonical
 from blackboard.gate.actions.examine import Options, examine
 from blackboard.gate.actions.report import Section
 from tests.client.desk import BIG, CAP, MIXED, NEW, NOT_GOLD, OLD, RED, SMALL, TOOL, desk, light, told
-from tests.client.drive import EVERY, Http, Place
+from tests.client.drive import ON, Http, Place
 from tests.client.fixtures import place_of
 from tests.client.live import LiveServer, serving
 from tests.contract.test_client_parity import plain
@@ -161,9 +161,12 @@ async def session(place: Place) -> list[Any]:
     return found
 
 
-async def test_a_session_at_the_gate_is_the_same_over_every_client(request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("engine", ON)
+async def test_a_session_at_the_gate_is_the_same_over_every_client(
+    engine: str, request: pytest.FixtureRequest
+) -> None:
     sessions = []
-    for kind in EVERY:
+    for kind in ["embedded-async", *ON[engine]]:
         place = place_of(request, kind)
         sessions.append(await session(place))
         await place.close()
