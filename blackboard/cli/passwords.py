@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from blackboard.errors import Malformed
 
@@ -27,7 +27,13 @@ def holds_password(url: str) -> bool:
     if not url.startswith(SHARED):
         return False
     try:
-        parts = urlsplit(url)
-        return bool(parts.password) or any(name in _SECRETS for name in parse_qs(parts.query))
+        return _names_one(urlsplit(url))
     except ValueError:
         return True
+
+
+def _names_one(parts: SplitResult) -> bool:
+    # What stands behind a / or ? belongs to the password where an @ comes after it; so does a port that is
+    # no number (`parts.port` raises then).
+    torn = parts.port is not None and "@" in parts.path + parts.query
+    return bool(parts.password) or torn or any(name in _SECRETS for name in parse_qs(parts.query))

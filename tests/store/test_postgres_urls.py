@@ -38,6 +38,8 @@ def test_each_database_has_one_name_without_a_password(url: str) -> None:
         "postgresql://user:secret@host:port/board",
         "postgresql://user:secret@host:99999/board",
         "postgresql://user:secret@[::1/board",
+        "postgresql://user:12/secret@host/board",
+        "postgresql://user:12?secret@host/board",
         "postgresql://user:sec#ret@host/board",
         "postgresql://user:secret@host/board\0",
     ],

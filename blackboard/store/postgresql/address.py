@@ -35,6 +35,9 @@ def parse(url: str) -> Address:
     if parts.fragment:
         raise _malformed("a URL ends at #: write it as %23 where it belongs to a name or password")
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if "@" in parts.path or not all(name.replace("_", "").isalpha() for name in given):
+        # What stands there may be the rest of a password, and would be shown.
+        raise _malformed("this URL's host cannot be read: in a name or password write @ / ? as %40 %2F %3F")
     database = unquote(parts.path[1:]) or given.get("database") or given.get("dbname")
     user = unquote(parts.username) if parts.username else given.get("user")
     shown = f"postgresql://{_named(user)}{place}/{quote(database or '', safe='')}{_options(given)}"
