@@ -208,7 +208,11 @@ def platform_state_dir(environ: Mapping[str, str], cwd: Path) -> Path:
 
 
 def database_url(name: str, environ: Mapping[str, str] | None = None, cwd: Path | None = None) -> str:
-    """A database URL from what people type: a URL stays as it is, a path becomes an SQLite URL."""
+    """A database URL from what people type: a URL stays as it is, a path becomes an SQLite URL. Raises
+    `Malformed` for a URL of PostgreSQL without its //, which is no path and may hold a password.
+    """
+    if "://" not in name and name.startswith(("postgresql:", "postgres:")):
+        raise Malformed("write a database on PostgreSQL as postgresql://user@host/database", member="db")
     environ = os.environ if environ is None else environ
     cwd = Path.cwd() if cwd is None else cwd
     if not name.startswith("sqlite:///"):

@@ -422,6 +422,13 @@ def test_a_url_is_shown_without_its_password(url: str) -> None:
     assert "gua/rded" not in line
 
 
+def test_a_url_of_postgres_with_a_slip_is_not_taken_for_a_file(cli: Cli) -> None:
+    ran = cli("doctor", "--db", "postgresql:/u:guarded@h/d")
+    assert ran.code == 2
+    assert "postgresql://user@host/database" in ran.err
+    assert "guarded" not in ran.err
+
+
 def test_what_is_no_url_of_postgres_is_shown_as_it_is() -> None:
     for name in ("board.db", "sqlite:///board.db", "http://127.0.0.1:8377", "memory://"):
         assert passwords.shown(name) == name
