@@ -93,7 +93,8 @@ class Draft:
             "granted": True,
             "approver": self.dice.pick(APPROVERS),
         }
-        return self.record("approval", likely, **(usual | members))
+        said: Record = self.dice.pick([{}, {"version": 2}, {"version": 2, "text": "paid twice"}])
+        return self.record("approval", likely, **(usual | said | members))
 
     def aim(self, make: Callable[[], T], hits: Callable[[T], bool]) -> T:
         """What hits, mostly; now and then, or after a few tries, whatever comes."""

@@ -157,12 +157,14 @@ class World:
             prepared.canonical,
             getattr(prepared.command, "turn", None),
         )
-        now = self._commands * 1000
+        now, written_in = self._commands * 1000, self.board.format
         events = number(command, drafts, self.board.head, recorded_at=now)
         for event in events:
             evolve(self.board, event)
         salts = [event.seq.to_bytes(16, "big") for event in events]
-        rows, self._tip = seal(NAME, self._tip, command, drafts, salts=salts, now=now)
+        rows, self._tip = seal(
+            NAME, self._tip, command, drafts, salts=salts, now=now, board_format=written_in
+        )
         self.events += events
         self.rows += rows
         if once is not None:

@@ -37,6 +37,8 @@ POLICIES: tuple[dict[str, Any], ...] = (
     {"signals": {"citation-decay": {"minimum": 1, "window": 2}, "write-breadth": {"minimum": 1}}},
 )
 
+BEGUN_EARLIER = POLICIES[1::2]
+"""Boards with one of these policies begin with format 2."""
 
 RECORDS: tuple[dict[str, Any], ...] = (
     {"kind": "policy", "scope": "t", "predicate": LARGE, "effect": "deny"},
@@ -52,6 +54,13 @@ RECORDS: tuple[dict[str, Any], ...] = (
     {"kind": "oath", "words": ["x"]},
     {"kind": "approval", "granted": True, "action_digest": action_digest("t", {"amount": 9})},
     {"kind": "approval", "granted": False, "action_digest": action_digest("t", {"amount": 9})},
+    {
+        "kind": "approval",
+        "version": 2,
+        "granted": False,
+        "action_digest": action_digest("t", {"amount": 9}),
+        "text": "paid twice",
+    },
 )
 """Records to add. An approval names the newest policy, and `supersedes` the newest record of its kind."""
 
@@ -115,7 +124,14 @@ compactions = _step(
     turn=_turn,
 )
 reports = _step("report", keys=st.just(()), back=st.integers(0, 3))
-sayings = _step("say", text=st.sampled_from(TEXTS), turn=_turn)
+sayings = _step(
+    "say",
+    text=st.sampled_from(TEXTS),
+    turn=_turn,
+    flag=st.sampled_from([False, True]),
+    back=st.integers(0, 6),
+)
+formats = _step("format", number=st.just(3))
 endings = _step("end turn")
 proposals = _step("propose", keys=_keys, deltas=_deltas, value=st.sampled_from(STATUSES), turn=_turn)
 listings = _step("read proposals", turn=_turn)
@@ -180,6 +196,7 @@ _WEIGHTS = {
     "answers": (answers, 2),
     "certificates": (certificates, 1),
     "reports": (reports, 1),
+    "formats": (formats, 1),
 }
 _drawn = [name for name, (_, weight) in _WEIGHTS.items() for _ in range(weight)]
 steps = st.sampled_from(_drawn).flatmap(lambda name: _WEIGHTS[name][0])
@@ -192,7 +209,7 @@ class Play:
     """A world in which steps are played; what they raise is an answer like any other."""
 
     def __init__(self, policy: dict[str, Any]) -> None:
-        self.world = World(policy)
+        self.world = World(policy, at_format=2 if policy in BEGUN_EARLIER else None)
         self.turns: dict[str, int] = {}
         self.cursors: dict[str, str | None] = {}
         self.sent: list[tuple[str, list[dict[str, Any]]]] = []
@@ -249,7 +266,10 @@ class Play:
                 kept = self.names(step.picks) if step.flag else None
                 if kept is not None and step.number == 1:
                     kept.append("r1")
-                return agent.compacts(base_seq=base, notify=notify, kept=kept, turn=turn)
+                window = 16_000 if step.number == 1 and step.flag else None
+                return agent.compacts(
+                    base_seq=base, notify=notify, kept=kept, context_window=window, turn=turn
+                )
             case "record":
                 return self._add(step, turn)
             case "read records":
@@ -265,7 +285,8 @@ class Play:
             case "certify":
                 return agent.certifies(step.text, turn=turn)
             case "say":
-                return agent.says(step.text, turn=turn)
+                answered = max(0, self.world.head - step.back) if step.flag else None
+                return agent.says(step.text, reply_to=answered, turn=turn)
             case "propose":
                 return agent.proposes(*self._batch(step), turn=turn)
             case "read proposals":
@@ -384,6 +405,7 @@ _PLAIN: dict[str, Any] = {
     "thread": _thread,
     "end turn": _end,
     "report": _report,
+    "format": lambda play, _agent, step: play.world.operator.raises_format(step.number),
     "mode": lambda play, _agent, step: play.world.operator.sets_mode(
         "single-writer" if step.flag else "open", step.who if step.flag else None
     ),

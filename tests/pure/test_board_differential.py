@@ -44,7 +44,7 @@ class Played:
         self.agent = (world.agent or "agent:zed").removeprefix("agent:")
         self.board = Board()
         self.rows: list[Event] = []
-        opening = kinds.BoardOpened(name="b", policy=Policy(unseen=unseen), format=2)
+        opening = kinds.BoardOpened(name="b", policy=Policy(unseen=unseen), format=kinds.FORMAT)
         self.fold(1, opening, actor="operator:ops")
         self._add_records()
         self._compact()
