@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -276,3 +277,26 @@ def test_a_server_leaves_no_password_behind(postgres_server: LiveServer) -> None
 def told(ran: Ran, url: str) -> None:
     """Nothing that was said holds the password."""
     assert password(url) not in ran.out + ran.err
+
+
+def test_who_may_only_read_the_tables_may_look_and_no_more(cli: Cli, where: tuple[str, ...]) -> None:
+    assert cli("write", "k", *where, *EXECUTOR, "--revision", "1", "--text", "x").code == 0
+    reader, secret = f"reader_{secrets.token_hex(4)}", secrets.token_hex(8)
+    granting = Databases(where[1])
+    granting.execute(f"CREATE ROLE {reader} LOGIN PASSWORD '{secret}'")
+    granting.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {reader}")
+    try:
+        parts = urlsplit(where[1])
+        url = f"postgresql://{reader}:{secret}@{parts.hostname}:{parts.port}{parts.path}"
+        place = ("--db", url, "--board", "release-42")
+        assert len(cli("log", *place).lines) == 2
+        assert "x" in cli("ledger", *place).out
+        assert len(cli("follow", "--count", "2", *place).lines) == 2
+        refused = cli("write", "k", *place, *EXECUTOR, "--revision", "2", "--text", "y")
+        assert refused.code == 6
+        assert "grant it SELECT, INSERT, UPDATE and DELETE" in refused.err
+        told(refused, url)
+    finally:
+        granting.execute(f"DROP OWNED BY {reader}")
+        granting.execute(f"DROP ROLE {reader}")
+        granting.close()
