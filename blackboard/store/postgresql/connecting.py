@@ -26,6 +26,18 @@ GRACE_SECONDS = 5.0
 says nothing at all."""
 
 
+BY_KEY = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "jit": "off",
+}
+"""Every statement goes by a key, in the key's order. A plan is kept with its connection: one that was right
+for a small table would still be used when the table has grown a thousandfold."""
+
+
 async def connect(address: Address, settings: Settings, purpose: Purpose) -> Connection:
     """A connection of its own. Raises what `faults.translated` makes of a server that cannot be reached."""
     try:
@@ -50,6 +62,7 @@ def session(settings: Settings, purpose: Purpose) -> dict[str, str]:
         "statement_timeout": _milliseconds(settings.statement_timeout_seconds),
         "idle_in_transaction_session_timeout": _milliseconds(settings.idle_in_transaction_seconds),
     }
+    chosen |= BY_KEY
     if settings.durability == "normal":
         chosen["synchronous_commit"] = "off"
     return chosen
