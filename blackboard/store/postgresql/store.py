@@ -174,12 +174,7 @@ class PostgresqlStore:
         """See `contract.Store.snapshot`."""
         name, captured, fingerprint = board.name, snapshot.capture(board), snapshot.FINGERPRINT
         digest, parts = await encoded(captured, tip)
-        await self._write(writing.drop_snapshot, name, fingerprint, tip.seq)
-        for number, part in enumerate(parts):
-            await self._write(writing.save_part, name, fingerprint, tip.seq, number, part)
-        size = sum(map(len, parts))
-        await self._write(writing.save_board, name, fingerprint, tip.seq, digest, len(parts), size)
-        await self._write(writing.drop_older_snapshots, name, fingerprint, tip.seq)
+        await self._write(writing.save, name, fingerprint, tip.seq, digest=digest, parts=parts)
 
     async def check(self) -> dict[str, str | int | bool]:
         """See `contract.Store.check`."""

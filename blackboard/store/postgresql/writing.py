@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
+
+from asyncpg.exceptions import UniqueViolationError
 
 from blackboard.store.postgresql.connecting import Connection
 from blackboard.store.postgresql.dialect import SQL
@@ -23,30 +27,29 @@ async def put_token(connection: Connection, columns: tuple[Any, ...]) -> None:
         await connection.execute(SQL.add_token.sql, *columns)
 
 
-async def drop_snapshot(connection: Connection, board: str, fingerprint: str, seq: int) -> None:
-    """Make room for a snapshot at `seq`: an earlier attempt may have left some parts."""
-    for statement in SQL.drop_saved:
-        await execute(connection, statement, board=board, fingerprint=fingerprint, seq=seq)
+async def save(
+    connection: Connection,
+    board: str,
+    fingerprint: str,
+    seq: int,
+    *,
+    digest: bytes,
+    parts: Sequence[bytes],
+) -> None:
+    """Store a snapshot, and drop those that it replaces, or do nothing.
 
-
-async def save_part(connection: Connection, *columns: Any) -> None:
-    """Store one part: board, fingerprint, seq, number of the part, bytes."""
-    await connection.execute(SQL.save_part.sql, *columns)
-
-
-async def save_board(connection: Connection, *columns: Any) -> None:
-    """Say that all parts are there: board, fingerprint, seq, digest of the whole, parts, bytes."""
-    await connection.execute(SQL.save_board.sql, *columns)
-
-
-async def drop_older_snapshots(connection: Connection, board: str, fingerprint: str, seq: int) -> None:
-    """Drop the snapshots that the complete one at `seq` replaces.
-
-    Those of other fingerprints belong to other releases, which may still run or come back: they go once
-    this release has outlived them by a snapshot of its own.
+    Servers that follow the same board may save it at the same seq: of two who do, the later one finds that
+    it is done. Snapshots of other fingerprints belong to other releases, which may still run or come back:
+    they go once this release has outlived them by a snapshot of its own.
     """
-    previous = await run(connection, saved(SQL, board, fingerprint, seq - 1))
-    for statement in SQL.drop_older:
-        await execute(connection, statement, board=board, fingerprint=fingerprint, seq=seq)
-    for statement in SQL.drop_foreign if previous else ():
-        await execute(connection, statement, board=board, fingerprint=fingerprint, seq=previous[0])
+    with suppress(UniqueViolationError):
+        async with connection.transaction(isolation="read_committed"):
+            previous = await run(connection, saved(SQL, board, fingerprint, seq - 1))
+            for statement in (*SQL.drop_saved, *SQL.drop_older):
+                await execute(connection, statement, board=board, fingerprint=fingerprint, seq=seq)
+            for statement in SQL.drop_foreign if previous else ():
+                await execute(connection, statement, board=board, fingerprint=fingerprint, seq=previous[0])
+            for number, part in enumerate(parts):
+                await connection.execute(SQL.save_part.sql, board, fingerprint, seq, number, part)
+            whole = (board, fingerprint, seq, digest, len(parts), sum(map(len, parts)))
+            await connection.execute(SQL.save_board.sql, *whole)
