@@ -23,7 +23,8 @@ def lowered(body: EventBody, version: int) -> bytes:
 
     Raises `FormatTooLow` for a body that says what that version cannot.
     """
-    mapping: dict[str, Any] = msgspec.to_builtins(body)
+    # By way of the canonical bytes: only they tell by value, and not by identity, what equals its default.
+    mapping: dict[str, Any] = msgspec.json.decode(canonical.encode(body))
     for newer in range(body.VERSION, version, -1):
         mapping = DOWNCASTERS[body.KIND, newer](mapping)
     return canonical.encode(mapping)

@@ -10,6 +10,7 @@ import pytest
 from blackboard.errors import Malformed, TooLarge
 from blackboard.gate.actions import file
 from blackboard.gate.actions.file import FileCase, read_file
+from blackboard.records import Approval
 
 POLICY = {
     "id": "p1",
@@ -222,3 +223,37 @@ def test_the_limits_of_predicates_name_themselves() -> None:
     assert (error.member, error.limit) == ("/records/0/predicate" + "/not" * 16, 16)
     error = refused(records=[{**POLICY, "predicate": {"all": [atom] * 257}}])
     assert (error.member, error.limit) == ("/records/0/predicate/all/256", 256)
+
+
+# -- an approval that says why
+
+
+YES = {
+    "id": "yes",
+    "seq": 5,
+    "kind": "approval",
+    "policy": "p1",
+    "action_digest": "0f" * 32,
+    "granted": True,
+    "approver": "kim",
+}
+
+
+def test_an_approval_of_version_2_says_why() -> None:
+    case = read(records=[POLICY, FACT, YES | {"version": 2, "text": "paid twice"}])
+    approval = case.records.items[-1]
+    assert isinstance(approval, Approval)
+    assert approval.text == "paid twice"
+    assert case.records.unevaluable == []
+
+
+@pytest.mark.parametrize("version", [{}, {"version": 1}])
+def test_an_approval_of_version_1_has_no_text(version: dict[str, int]) -> None:
+    error = refused(records=[POLICY, FACT, YES | version | {"text": "paid twice"}])
+    assert error.member == "/records/2/text"
+    assert "is not a member here" in error.detail
+
+
+def test_an_approval_of_a_version_that_nobody_knows_is_unevaluable() -> None:
+    case = read(records=[POLICY, FACT, YES | {"version": 3, "text": "paid twice"}])
+    assert case.records.unevaluable == [2]

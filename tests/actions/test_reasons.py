@@ -185,6 +185,10 @@ YES = approval("yes", 2, "p", CALL)
     [
         (approval("no", 3, "p", CALL, granted=False), "'no' (seq 3) revokes it and is not held"),
         (
+            approval("no", 3, "p", CALL, granted=False, version=2, text="paid\ntwice"),
+            r"'no' (seq 3) revokes it ('paid\ntwice') and is not held",
+        ),
+        (
             approval("no", 3, "p", CALL, expires_seq=4),
             "'no' (seq 3) grants it anew, in vain and is not held",
         ),
@@ -194,7 +198,7 @@ YES = approval("yes", 2, "p", CALL)
             "'no' (seq 3) supersedes 'p' and is not held",
         ),
     ],
-    ids=["revoked", "replaced in vain", "superseded", "of a superseded copy"],
+    ids=["revoked", "revoked with words", "replaced in vain", "superseded", "of a superseded copy"],
 )
 def test_a_dead_approval_says_what_ended_it(end: Record, why: str) -> None:
     found = reason([RULE, YES, end], ["p", "yes"], CALL, head=9)

@@ -155,3 +155,22 @@ def test_a_fingerprint_is_the_digest_of_ids_and_record_digests_sorted_by_id(text
 
 def digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
+
+
+APPROVAL = {
+    "id": "yes",
+    "seq": 8,
+    "kind": "approval",
+    "policy": "p",
+    "action_digest": "0f" * 32,
+    "granted": True,
+    "approver": "kim",
+}
+
+
+def test_an_approval_of_version_1_has_the_fingerprint_that_it_always_had() -> None:
+    """The record kind has a second version since: what was written before must not look changed."""
+    pairs = [["yes", digest(normal(APPROVAL))]]
+    assert printed([APPROVAL]) == digest(normal(pairs))[:12] == "de0832f70e94"
+    assert printed([APPROVAL | {"version": 2}]) == printed([APPROVAL])
+    assert printed([APPROVAL | {"version": 2, "text": "paid twice"}]) != printed([APPROVAL])

@@ -140,6 +140,26 @@ def test_t11_to_allow_the_unevaluable_removes_only_its_reason(world: World) -> N
 
 
 @given(worlds(), st.data())
+def test_why_an_approval_was_given_changes_no_verdict(world: World, data: st.DataObject) -> None:
+    """Nor its version: words are for people."""
+    said_why: st.SearchStrategy[Record] = st.sampled_from(
+        [{}, {"version": 2}, {"version": 2, "text": "no"}, {"version": 2, "text": ""}]
+    )
+
+    def retold(record: Record) -> Record:
+        if record["kind"] != "approval":
+            return record
+        bare = {name: member for name, member in record.items() if name not in ("version", "text")}
+        return bare | data.draw(said_why)
+
+    other = replace(world, records=[retold(record) for record in world.records])
+    assert said(judged(other)) == said(judged(world))
+    assert [reason.missing for reason in judged(other).reasons] == [
+        reason.missing for reason in judged(world).reasons
+    ]
+
+
+@given(worlds(), st.data())
 def test_t13_facts_that_no_rule_reads_are_irrelevant(world: World, data: st.DataObject) -> None:
     facts = data.draw(
         st.composite(some_of)(lambda at: {"kind": "fact", "field": f"unread{at % 2}", "value": at})

@@ -20,6 +20,7 @@ from blackboard.events.downcast import DOWNCASTERS, lowered
 from blackboard.events.envelope import GENESIS, Command, Draft, Row, encode_body, seal, unseal, verify_row
 from blackboard.events.upcast import UPCASTERS, decode_body
 from blackboard.events.vocabulary import OLDER, VOCABULARY
+from blackboard.gate.query import state_digest, view_digest
 from blackboard.gate.signals import SIGNALS
 from blackboard.gate.writes import RULES
 from blackboard.messages import commands as ask
@@ -28,6 +29,7 @@ from blackboard.projections.board import Board
 from blackboard.store import folding
 from blackboard.store.memory import MemoryStore
 from tests.evolution import vocabulary_2
+from tests.evolution.thread import worked
 from tests.pure.driver import NAME, Agent, World, frozen, refold
 from tests.pure.records import amount_over, approval, policy
 from tests.pure.rejudge import everything_follows
@@ -35,6 +37,21 @@ from tests.pure.strategies import bodies
 
 COMMAND = Command("agent:executor", "c1", b"{}", 3)
 FORMATS = sorted(VOCABULARY)
+
+LOG_OF_0_2_0 = (20, "d9244fd4f0d8f087b371ceb10b1531c98c0fe617def894b60b124c9a568a6817")
+STATE_OF_0_2_0 = "54e58d53cb926c5075b2a47adebbf76e01668092141e3b9cc12b32531f77659a"
+VIEWS_OF_0_2_0 = {
+    "ad6d52cd1868395aa5a89333be0fb6b78ba258e7bd1065600a3ebb397b0b8f12",
+    "ba6c059c1f3c7dad25197aae4a07a75ca8adf1146550c9f23afac92328f71a28",
+}
+CERTIFICATES_OF_0_2_0 = [
+    "3e8e5e4250e5774eb42003eab31bc51e844f0d5db969da05bf3e91fe941c8971",
+    "195f4e32c6b48d98eb1055f74b5449cce231f3df3b0c238c61dbcd8968bacb70",
+]
+VERDICTS_OF_0_2_0 = [
+    "010c903feceaf37c2177476ec0b4676ba8fd547e9439f3ee45991a63867d996b",
+    "f627d61aff0f38f0d0f1f0ce0e8f2d3758ae34e0bae649944976d7240924697b",
+]
 
 
 def sealed(body: kinds.EventBody, board_format: int = kinds.FORMAT) -> Row:
@@ -107,6 +124,16 @@ def test_what_is_written_on_a_board_of_format_2_release_0_2_0_reads_and_would_ha
 
 
 @given(body=bodies)
+def test_a_body_that_was_read_is_lowered_as_the_one_that_was_made(body: kinds.EventBody) -> None:
+    """What equals its default is left out, also where it is another object than the default."""
+    if says_something_new(body):
+        return
+    read = unseal(sealed(body)).body
+    assert not isinstance(read, kinds.Opaque)
+    assert sealed(read, 2) == sealed(body, 2)
+
+
+@given(body=bodies)
 def test_on_a_board_of_the_newest_format_bodies_are_encoded_as_they_are(body: kinds.EventBody) -> None:
     row = sealed(body)
     assert (row.version, row.body) == (body.VERSION, encode_body(body).decode())
@@ -135,6 +162,30 @@ def test_no_older_version_is_made_to_say_what_it_cannot(body: kinds.EventBody, m
 def test_an_old_version_with_a_member_that_came_later_does_not_decode(kind: str, text: str) -> None:
     with pytest.raises(IntegrityFailure, match="unknown field"):
         decode_body(kind, 1, text)
+
+
+# -- the release before, byte for byte
+
+
+def test_a_board_of_format_2_has_the_log_that_release_0_2_0_wrote() -> None:
+    """The figures are those that release 0.2.0 gave for the same commands."""
+    world = worked(World(at_format=2))
+    assert (len(world.rows), world.rows[-1].hash.hex()) == LOG_OF_0_2_0
+    assert state_digest(world.board) == STATE_OF_0_2_0
+    assert {view_digest(world.board, agent) for agent in world.board.agents.values()} == VIEWS_OF_0_2_0
+    assert [certificate.digest for certificate in world.bodies(kinds.CertificateIssued)] == (
+        CERTIFICATES_OF_0_2_0
+    )
+    assert [verdict.digest for verdict in world.bodies(kinds.ActionChecked)] == VERDICTS_OF_0_2_0
+    assert everything_follows(world.rows) == {"action.checked": 2, "certificate.issued": 2}
+
+
+def test_the_log_of_release_0_2_0_is_judged_the_same_after_the_format_is_raised() -> None:
+    world = worked(World(at_format=2))
+    world.operator.raises_format(3)
+    assert world.rows[-2].hash.hex() == LOG_OF_0_2_0[1]
+    assert everything_follows(world.rows) == {"action.checked": 2, "certificate.issued": 2}
+    assert state_digest(world.board) == STATE_OF_0_2_0
 
 
 # -- the (kind, version) of a stored row never changes

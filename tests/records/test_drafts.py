@@ -46,6 +46,17 @@ PREDICATE = {"field": "amount", "op": "gt", "value": 5000}
             Approval("p", "0f" * 32, False),
             {"kind": "approval", "policy": "p", "action_digest": "0f" * 32, "granted": False},
         ),
+        (
+            Approval("p", "0f" * 32, False, text="spent"),
+            {
+                "kind": "approval",
+                "version": 2,
+                "policy": "p",
+                "action_digest": "0f" * 32,
+                "granted": False,
+                "text": "spent",
+            },
+        ),
         (Chatter("hello"), {"kind": "chatter", "text": "hello"}),
     ],
 )
@@ -89,3 +100,10 @@ def test_a_malformed_action_is_refused_at_its_place(written: Any, place: str, sa
 
 def test_an_action_may_have_no_params() -> None:
     assert read_action({"tool": "a"}).params == {}
+
+
+def test_an_approval_says_its_version_only_with_a_text() -> None:
+    bare = Approval.for_action("p", "t", {}, granted=False)
+    assert "version" not in msgspec.to_builtins(bare)
+    said = msgspec.to_builtins(Approval.for_action("p", "t", {}, text="paid twice"))
+    assert (said["version"], said["text"]) == (2, "paid twice")

@@ -4,9 +4,22 @@ from typing import Any
 
 import pytest
 
+from blackboard import canonical
 from blackboard.errors import Malformed
-from blackboard.records import RECORD_KINDS, Unevaluable, read_record, record_json
+from blackboard.events.kinds import FORMAT
+from blackboard.records import (
+    EVALUABLE,
+    NEWEST,
+    RECORD_KINDS,
+    Approval,
+    Chatter,
+    Unevaluable,
+    read_record,
+    record_bytes,
+    record_json,
+)
 from blackboard.records.kinds import expires_of, kind_of, supersedes_of
+from blackboard.records.reading import RECORD_UPCASTERS
 from blackboard.records.scope import patterns_of, read_scope, read_tool
 
 PREDICATE = {"field": "amount", "op": "gt", "value": 5000}
@@ -39,6 +52,17 @@ RECORDS: list[dict[str, Any]] = [
         "expires_seq": 12,
     },
     {"id": "c", "seq": 0, "kind": "chatter", "text": "hello"},
+    {
+        "id": "w",
+        "seq": 7,
+        "kind": "approval",
+        "version": 2,
+        "policy": "p",
+        "action_digest": DIGEST,
+        "granted": True,
+        "approver": "kim",
+        "text": "",
+    },
     {"id": "d", "seq": 8, "kind": "chatter"},
     {"id": "s", "seq": 9, "kind": "summary", "text": "all fine", "supersedes": 3},
     {"id": "v", "seq": 10, "kind": "fact", "version": 2, "field": 1},
@@ -70,7 +94,45 @@ def test_every_kind_is_known_by_name_and_version() -> None:
     assert kind_of(read_record(RECORDS[0])) == "policy"
 
 
-P, FACT, A, C = RECORDS[0], RECORDS[1], RECORDS[5], RECORDS[6]
+P, FACT, A, C, W = RECORDS[0], RECORDS[1], RECORDS[5], RECORDS[6], RECORDS[7]
+
+
+def test_an_approval_of_version_1_is_lifted_and_written_as_it_was() -> None:
+    lifted = read_record(A)
+    assert isinstance(lifted, Approval)
+    assert lifted.text is None
+    assert record_json(lifted) == A
+    assert record_bytes(lifted) == canonical.encode(A)
+
+
+def test_a_record_is_written_in_the_oldest_version_that_can_say_it() -> None:
+    assert record_json(read_record(A | {"version": 2})) == A
+    assert record_json(read_record(A | {"version": 2, "text": "why"})) == A | {"version": 2, "text": "why"}
+
+
+@pytest.mark.parametrize(("board_format", "known"), EVALUABLE.items())
+def test_who_knows_only_version_1_sees_a_later_approval_as_unevaluable(
+    board_format: int, known: dict[str, int]
+) -> None:
+    record = read_record(W, known=known)
+    assert isinstance(record, Approval if board_format >= 3 else Unevaluable)
+    assert record_json(record) == W  # kept whole, and answered as it was written
+    assert isinstance(read_record(A, known=known), Approval)
+    assert isinstance(read_record(C, known=known), Chatter)
+
+
+def test_where_nothing_is_known_nothing_is_evaluated() -> None:
+    for written in (P, FACT, A, C, W):
+        record = read_record(written, known={})
+        assert isinstance(record, Unevaluable)
+        assert record_json(record) == written
+
+
+def test_there_is_a_step_up_for_every_version_of_a_record_that_is_not_the_newest() -> None:
+    older = {(kind, version) for kind, newest in NEWEST.items() for version in range(1, newest)}
+    assert set(RECORD_UPCASTERS) == older
+    assert EVALUABLE[FORMAT] == NEWEST
+    assert list(EVALUABLE) == list(range(1, FORMAT + 1))
 
 
 def without(record: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -120,7 +182,11 @@ BAD: list[tuple[Any, str, str]] = [
     (A | {"action_digest": "0F" * 32}, "/action_digest", "64 lower-case"),
     (A | {"action_digest": 5}, "/action_digest", "64 lower-case"),
     (A | {"granted": "yes"}, "/granted", "true or false"),
-    (A | {"text": "x"}, "/text", "not a member"),
+    (A | {"text": "x"}, "/text", "not a member here; .*approver.*supersedes, version$"),
+    (A | {"version": 1, "text": "x"}, "/text", "not a member"),
+    (W | {"text": None}, "/text", "a string"),
+    (W | {"says": "x"}, "/says", "not a member"),
+    (without(W, "approver"), "/approver", "required"),
 ]
 
 
