@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, cast
 
 import asyncpg
@@ -14,6 +16,7 @@ from blackboard.config import Settings
 from blackboard.errors import Unavailable
 from blackboard.store import open_store
 from blackboard.store.durability import at_risk
+from blackboard.store.postgresql.connecting import session
 from blackboard.store.postgresql.store import PostgresqlStore
 from blackboard.store.revision import NEWEST
 from tests.store.support import BOARD, everything, filled, opened
@@ -87,6 +90,14 @@ async def test_every_session_has_what_the_settings_say(postgres_url: str, isolat
         assert await shown(store, "read", "transaction_read_only") == "on"
         assert await shown(store, "write", "transaction_read_only") == "off"
         assert (await store.check())["isolation"] == isolation.replace("-", " ")
+
+
+def test_the_page_on_poolers_names_every_setting_that_a_session_begins_with() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "postgresql.md").read_text(encoding="utf-8")
+    poolers = page.partition("## Poolers")[2].partition("\n## ")[0]
+    listed = re.findall(r"\w+", poolers.partition("ignore_startup_parameters = ")[2].partition(").")[0])
+    begun = set(session(Settings(durability="normal"), "write")) - {"application_name"}
+    assert begun <= set(listed)
 
 
 async def test_durability_normal_does_not_wait_for_the_disk_and_full_leaves_it_to_the_server(
