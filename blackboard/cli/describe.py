@@ -143,11 +143,7 @@ def _compacted(_: EventView, body: dict[str, Any]) -> str:
 def _tokens(body: dict[str, Any]) -> str:
     """The sizes that were reported: members of the body in version 1, an object of it from version 2 on."""
     sizes = body.get("tokens") or {name: body.get(f"tokens_{name}") for name in ("before", "after")}
-    told = [
-        f"{word}{sizes[name]}"
-        for name, word in (("before", ""), ("after", "to "), ("window", "window "))
-        if sizes.get(name) is not None
-    ]
+    told = [f"{name} {sizes[name]}" for name in ("before", "after", "window") if sizes.get(name) is not None]
     return f"; tokens: {', '.join(told)}" if told else ""
 
 

@@ -30,19 +30,38 @@ def board() -> None:
     """Open and list boards; show and set policy, mode and format."""
 
 
-@command("open", _NAME, _SET, _POLICY, KEY, acts=("operator",), demo=False, group=board)
+@command(
+    "open",
+    _NAME,
+    _SET,
+    _POLICY,
+    click.option(
+        "--format",
+        "board_format",
+        type=int,
+        metavar="NUMBER",
+        help="Its format, where servers of an earlier release are to serve it; the newest without it.",
+    ),
+    KEY,
+    acts=("operator",),
+    demo=False,
+    group=board,
+)
 async def open_(
     session: Session,
     *,
     name: str | None,
     pairs: tuple[str, ...],
     policy: str | None,
+    board_format: int | None,
     idempotency_key: str | None,
 ) -> None:
     """Open board NAME. Opening it again is a no-op, with another policy a conflict."""
     async with acting(_named(session, name)) as (there, done):
         patch = _patch(pairs, policy)
-        reply = await there.open_board(policy=patch or None, idempotency_key=idempotency_key)
+        reply = await there.open_board(
+            policy=patch or None, format=board_format, idempotency_key=idempotency_key
+        )
         if not session.json:
             output.emit(output.visible(f"{reply.name}: {'opened' if reply.created else 'was open'}"))
         done(reply)
