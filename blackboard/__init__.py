@@ -7,7 +7,7 @@ module may ask for `__version__` without depending on the others. Type checkers 
 
 from importlib import import_module
 
-__version__ = "0.1.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "Ack",

@@ -24,7 +24,7 @@ from blackboard.store.tables import METADATA
 from tests.evolution.databases import ask, beside, ddl, migrate, rows, run, tables, thaw
 from tests.evolution.freeze import fill, rows_of
 from tests.store.support import filled, loaded
-from tests.store.test_migrations import scripts
+from tests.store.test_migrations import CHECKOUT, scripts
 
 KILL = """
 import os, signal, sys
@@ -101,6 +101,13 @@ def test_every_revision_says_which_releases_work_on_it(url: str) -> None:
     assert [revision for revision, _, _ in said] == list(KNOWN)
     assert all(works_from in KNOWN[: KNOWN.index(revision) + 1] for revision, _, works_from in said)
     assert said[KNOWN.index(EXPANDED)][2] < EXPANDED, "the release before goes on with it"
+
+
+def test_the_page_on_operations_says_the_same_of_every_revision(url: str) -> None:
+    migrate(url)
+    text = (CHECKOUT / "docs" / "operations.md").read_text(encoding="utf-8")
+    told = [line.strip("| ").split(" | ")[:3] for line in text.splitlines() if line.startswith("| 000")]
+    assert told == [list(row) for row in ask(url, "SELECT * FROM revisions ORDER BY revision")]
 
 
 async def test_an_expansion_leaves_the_release_before_what_it_uses(postgres_url: str) -> None:
