@@ -26,8 +26,10 @@ def free_port() -> int:
 class Serving:
     """One server on one database and one port. Ends only the process that it started.
 
-    `url` names the database; without it, it is the file `db`.
+    `url` names the database; without it, it is the file `db`. `PROGRAM` is what Python runs.
     """
+
+    PROGRAM: tuple[str, ...] = ("-m", "blackboard")
 
     def __init__(self, place: Path, *flags: str, url: str | None = None) -> None:
         place.mkdir(exist_ok=True)
@@ -43,7 +45,7 @@ class Serving:
 
     def start(self) -> None:
         """Start it, and return when it accepts connections."""
-        command = [sys.executable, "-m", "blackboard", "serve", "--port", str(self.port)]
+        command = [sys.executable, *self.PROGRAM, "serve", "--port", str(self.port)]
         with self._errors.open("ab") as errors:
             self._process = subprocess.Popen(
                 [*command, "--state-dir", str(self.state_dir), *self._flags],
