@@ -21,6 +21,10 @@ CHANNEL: Final = "blackboard"
 GATHER_SECONDS: Final = 0.010
 """How long hints are gathered before they go out together."""
 
+BETWEEN_SECONDS: Final = 0.025
+"""Between two times: who is told more often than that while others write without a pause, reads the log in
+smaller pieces, at a cost that everybody shares."""
+
 PAUSE_SECONDS: Final = 0.2
 LONGEST_PAUSE: Final = 10.0
 """Between attempts at a server that is gone: doubled from the one to the other."""
@@ -45,6 +49,7 @@ class Hints:
         self._told: dict[str, None] = {}
         self._woken = asyncio.Event()
         self._tried = asyncio.Event()
+        self._sent = 0.0
         self._closing = False
         self._task: asyncio.Task[None] | None = None
 
@@ -115,7 +120,9 @@ class Hints:
 
     async def _send(self, connection: Connection) -> None:
         if not self._closing:
-            await asyncio.sleep(GATHER_SECONDS)
+            now = asyncio.get_running_loop().time()
+            await asyncio.sleep(max(GATHER_SECONDS, self._sent + BETWEEN_SECONDS - now))
+            self._sent = asyncio.get_running_loop().time()
         told, self._told = self._told, {}
         await connection.fetch(_TELL, CHANNEL, list(told))
 
