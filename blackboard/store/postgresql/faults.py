@@ -158,6 +158,8 @@ def _unreachable(error: BaseException, where: str) -> BlackboardError:
                 "(see the page on PostgreSQL: poolers)",
                 error,
             )
+        case "42704" | "22023":
+            return Malformed(f"{where} has options that PostgreSQL does not take ({error})", member="db")
         case _ if isinstance(error, ValueError):
             return Malformed(f"{where} has options that cannot be used ({error})", member="db")
         case _:
