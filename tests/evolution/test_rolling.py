@@ -29,6 +29,7 @@ from tests.faults.serving import Serving
 
 BOARDS = ("shared-1", "shared-2")
 OLD_FORMAT = previous.FORMAT
+ROUNDS = 10
 AT_ONCE = RetryPolicy(attempts=1)
 """What is refused is refused: nobody waits for another release."""
 
@@ -122,8 +123,9 @@ async def test_two_releases_write_to_the_same_boards_on_postgres_and_read_each_o
 ) -> None:
     made = deployment
     async with expanded(made):
+        together = asyncio.Barrier(4)
         working = [
-            play(made, server, name)
+            play(made, server, name, together)
             for server, names in ((made.old, ("old-1", "old-2")), (made.new, ("new-1", "new-2")))
             for name in names
         ]
@@ -148,11 +150,13 @@ async def test_two_releases_write_to_the_same_boards_on_postgres_and_read_each_o
             row.actor.partition("-")[0] for row in await made.rows(board) if row.kind == "entry.written"
         ]
         turns = sum(one != other for one, other in pairwise(writers))
-        assert turns > 4, f"they did not write at the same time: {writers}"
+        assert turns >= ROUNDS, f"they did not write at the same time: {writers}"
 
 
-async def play(made: Deployment, server: Serving, name: str) -> None:
-    """One agent, through one release, on both boards: everything that the old format can say."""
+async def play(made: Deployment, server: Serving, name: str, together: asyncio.Barrier) -> None:
+    """One agent, through one release, on both boards: everything that the old format can say. Whatever it
+    writes, the others write at the same moment.
+    """
     token = await made.agent(server, name)
     for board in BOARDS:
         async with (
@@ -164,7 +168,8 @@ async def play(made: Deployment, server: Serving, name: str) -> None:
             )
             await operator.add_record(Fact("tier", name, id=f"tier-{name}"))
             await operator.add_record(Approval.for_action(f"cap-{name}", "pay", {"a": 9}))
-            for revision in range(1, 11):
+            for revision in range(1, ROUNDS + 1):
+                await together.wait()
                 await agent.write(f"{name}/a", revision, revision=revision)
                 await agent.say(f"wrote {name}/a {revision}")
             await agent.read_records()
@@ -172,9 +177,9 @@ async def play(made: Deployment, server: Serving, name: str) -> None:
             await agent.certificate("pay")
             await agent.compacted(cause="summary", tokens_before=9, tokens_after=3)
             with pytest.raises(blackboard.WriteRejected):
-                await agent.write(f"{name}/a", "unread", revision=11)
+                await agent.write(f"{name}/a", "unread", revision=ROUNDS + 1)
             await agent.read_all()
-            await agent.write(f"{name}/a", "read again", revision=11)
+            await agent.write(f"{name}/a", "read again", revision=ROUNDS + 1)
             await agent.end_turn(3)
 
 
