@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from blackboard.errors import BlackboardError, OutcomeUnknown, Unavailable
+from blackboard.errors import BlackboardError, OutcomeUnknown, StoreBusy, Unavailable
 from blackboard.store.postgresql.address import Address, parse
 from blackboard.store.postgresql.faults import DRIVER_ERRORS, RETRIED, UNIQUE, state_of, translated
 
@@ -74,15 +74,22 @@ def _cause(error: DBAPIError) -> BaseException:
 
 
 def _told(error: BaseException, address: Address, *, read_only: bool) -> BlackboardError:
-    if state_of(error) == "42501":
+    """What to do about it, where that is not what a server's operator would do."""
+    state, where = state_of(error), address.shown
+    if state == "42501":
         return Unavailable(
-            f"this user of {address.shown} may not change its tables: it must own them, and have CREATE on "
-            f"their schema; nothing was changed (PostgreSQL says 42501: {error})"
+            f"this user of {where} may not change its tables: it must own them, and have CREATE on their "
+            f"schema; nothing was changed (PostgreSQL says 42501: {error})"
         )
-    told = translated(error, address.shown, "read" if read_only else "write")
+    if state == "55P03":
+        return StoreBusy(
+            f"somebody has used a table of {where} for too long; nothing was changed: try again when it is "
+            f"free (PostgreSQL says 55P03: {error})"
+        )
+    told = translated(error, where, "read" if read_only else "write")
     if isinstance(told, OutcomeUnknown):
         return Unavailable(
-            f"the connection to {address.shown} was lost: all of it was done, or nothing; "
+            f"the connection to {where} was lost: all of it was done, or nothing; "
             "`blackboard db current` tells"
         )
     return told
