@@ -7,6 +7,7 @@ import pytest
 from blackboard.config import Settings
 from blackboard.errors import BlackboardError, Malformed
 from blackboard.store import identity, open_store
+from blackboard.store.postgresql.address import parse
 
 SPELLINGS = {
     "postgresql://host/board": "postgresql://host/board",
@@ -67,3 +68,9 @@ async def test_no_error_shows_the_password(url: str) -> None:
         await open_store(url, Settings())
     assert ":secret" not in repr((error.value, error.value.members))
     assert "=secret" not in repr((error.value, error.value.members))
+
+
+def test_a_url_that_wants_to_write_finds_the_primary_for_those_who_read_as_well() -> None:
+    parsed = parse("postgresql://u:secret@one,two/board?target_session_attrs=read-write")
+    assert parsed.dsn == "postgresql://u:secret@one,two/board?target_session_attrs=primary"
+    assert parsed.shown == "postgresql://u@one,two/board?target_session_attrs=read-write"

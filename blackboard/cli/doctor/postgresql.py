@@ -69,7 +69,7 @@ def standby(found: Figures) -> list[Finding]:
         fail(
             "standby",
             "this server is in recovery: it answers reads and takes no write",
-            "name the primary; with several hosts in the URL, end it with ?target_session_attrs=read-write",
+            "name the primary; with several hosts in the URL, end it with ?target_session_attrs=primary",
         )
     ]
 

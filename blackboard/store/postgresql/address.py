@@ -13,6 +13,9 @@ PORT = 5432
 SECRETS = frozenset({"password", "passfile", "sslpassword"})
 """Options of a URL that are never shown."""
 
+_WRITING = "target_session_attrs=read-write"
+_PRIMARY = "target_session_attrs=primary"
+
 _FORM = "postgresql://user:password@host:5432/database"
 
 
@@ -41,7 +44,9 @@ def parse(url: str) -> Address:
     database = unquote(parts.path[1:]) or given.get("database") or given.get("dbname")
     user = unquote(parts.username) if parts.username else given.get("user")
     shown = f"postgresql://{_named(user)}{place}/{quote(database or '', safe='')}{_options(given)}"
-    return Address("postgresql" + url[len(parts.scheme) :], shown)
+    # Both find the primary among several hosts; but the driver takes no session for read-write that is
+    # read-only by our own wish, as those that read are.
+    return Address("postgresql" + url[len(parts.scheme) :].replace(_WRITING, _PRIMARY), shown)
 
 
 def _place(parts: SplitResult) -> str:
