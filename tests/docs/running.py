@@ -35,8 +35,8 @@ def script(found: Sequence[Block]) -> str:
     return "\n".join(parts)
 
 
-def run(found: Sequence[Block], environment: dict[str, str], directory: Path) -> Ran:
-    """Run the blocks one after the other; all of them end without fault."""
+def run(found: Sequence[Block], environment: dict[str, str], directory: Path, *, seconds: float = 60) -> Ran:
+    """Run the blocks one after the other; all of them end without fault, in so many seconds."""
     assert {block.language for block in found} <= {"sh", "python"}
     ran = subprocess.run(
         ["sh"],
@@ -45,7 +45,7 @@ def run(found: Sequence[Block], environment: dict[str, str], directory: Path) ->
         cwd=directory,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=seconds,
         check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr

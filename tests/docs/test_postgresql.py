@@ -92,6 +92,8 @@ def _running(script: str, environment: dict[str, str], place: Path, said: Path) 
         assert process.wait(30) == 0, said.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_the_page_on_postgresql_runs_word_by_word(
     cluster: Cluster, shell: dict[str, str], ports: list[int], tmp_path: Path
 ) -> None:
@@ -101,7 +103,7 @@ def test_the_page_on_postgresql_runs_word_by_word(
     found = [block for block in blocks(text) if block.language == "sh"]
     serving = [block.text for block in found].index(SERVE)
     before, after = found[:serving], found[serving + 1 :]
-    first = run([*before, keep("password")], shell, tmp_path)
+    first = run([*before, keep("password")], shell, tmp_path, seconds=120)
     assert not re.search("^(warn|fail)", first.out, re.MULTILINE)
     assert "ok    PostgreSQL" in first.out
     assert "acknowledgement: fsync=on, synchronous_commit=on" in first.out
@@ -110,7 +112,7 @@ def test_the_page_on_postgresql_runs_word_by_word(
     exported = Block("sh", "".join(line for line in url.text.splitlines(True) if "export" in line), None)
     user = {name: value for name, value in shell.items() if not name.startswith("PG")}
     with served([exported, Block("sh", SERVE, None)], user, ports, tmp_path):
-        ran = run([exported, *after], shell, tmp_path)
+        ran = run([exported, *after], shell, tmp_path, seconds=120)
     check(ran, password, tmp_path)
 
 
