@@ -20,7 +20,8 @@ from blackboard.config import Settings
 from blackboard.store import open_store
 from blackboard.store.postgresql.figures import look, own_session
 from tests.cli.conftest import Cli
-from tests.postgres.cluster import Cluster, own_cluster
+from tests.postgres.cluster import UNSAFE, Cluster, database_at, own_cluster
+from tests.server.support import driven
 
 SOUND: dict[str, Any] = {
     "engine": "postgresql",
@@ -283,11 +284,24 @@ def test_doctor_warns_where_durability_normal_asks_postgres_not_to_wait(
     assert (ran.code, lines(ran.out)["acknowledgement"]) == (0, "warn")
 
 
-def test_doctor_fails_where_postgres_runs_without_fsync(postgres_url: str, cli: Cli) -> None:
-    assert cli("db", "upgrade", "--db", postgres_url).code == 0
-    ran = cli("doctor", "--db", postgres_url)
-    assert (ran.code, lines(ran.out)["acknowledgement"]) == (2, "fail")
-    assert "do: set fsync = on" in ran.out
+def test_doctor_and_readyz_tell_of_a_postgres_without_fsync(cli: Cli) -> None:
+    async def ready(url: str) -> Any:
+        store = await open_store(url, Settings())
+        try:
+            async with driven(store, opened=False, local=False) as server:
+                return (await server.ask("GET", "/readyz", who=None)).json()
+        finally:
+            await store.close()
+
+    with own_cluster(UNSAFE) as unsafe:
+        url = database_at(unsafe)
+        told = asyncio.run(ready(url))
+        assert told["at_risk"] == ["fsync=off"]
+        assert (told["store"]["fsync"], told["store"]["synchronous_commit"]) == ("off", "on")
+        assert "connections" not in told["store"], "not for everybody"
+        ran = cli("doctor", "--db", url)
+        assert (ran.code, lines(ran.out)["acknowledgement"]) == (2, "fail")
+        assert "do: set fsync = on" in ran.out
 
 
 def test_doctor_warns_of_a_postgres_role_with_too_few_connections(board: str, ask: Ask, cli: Cli) -> None:
