@@ -244,7 +244,8 @@ def test_closing_waits_for_what_was_acknowledged_and_lets_go_of_the_file(tmp_pat
 
 
 FOLLOWING = """
-    import sys, blackboard
+    import signal, sys, blackboard
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background ignores it
     who = {"token": sys.argv[2]} if len(sys.argv) > 2 else {"operator": "ops"}
     with blackboard.connect_sync(sys.argv[1], board="interrupted", **who) as board:
         board.open_board()
@@ -273,4 +274,4 @@ def test_an_interrupt_ends_a_feed_that_waits(where: str, tmp_path: Path, live_se
         assert process.returncode == 0
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
