@@ -75,12 +75,10 @@ def decide_accept(asked: Asked, command: ask.AcceptProposal) -> Decision:
     writes = as_coordinator(asked.agent, proposal)
     for write in writes:
         authorize_write(asked.principal, write.key)
-    judged = judge(asked, writes)
+    judged = judge_acceptance(asked, command, proposal)
     check_licences(asked, judged)
-    violations = [*judged.violations, *_unread(asked, command, proposal, judged)]
-    if violations:
-        refused = msgspec.structs.replace(judged, violations=violations)
-        return refuse(asked, command.turn, refused, proposal=command.proposal, restate=command.restate)
+    if judged.violations:
+        return refuse(asked, command.turn, judged, proposal=command.proposal, restate=command.restate)
     accepted = kinds.ProposalAccepted(
         proposal=command.proposal,
         repeats={key: repeated.revision for key, repeated in judged.replays.items()},
@@ -89,6 +87,13 @@ def decide_accept(asked: Asked, command: ask.AcceptProposal) -> Decision:
     # What the log has events for comes first, so that a replay of this command lists it alike.
     ordered = tuple(sorted(writes, key=lambda write: write.key in judged.replays))
     return accept(asked, command.turn, msgspec.structs.replace(judged, writes=ordered), accepted)
+
+
+def judge_acceptance(asked: Asked, command: ask.AcceptProposal, proposal: OpenProposal) -> Judged:
+    """Hold the proposal's writes against every rule, as the coordinator's, and against what was read."""
+    judged = judge(asked, as_coordinator(asked.agent, proposal))
+    violations = [*judged.violations, *_unread(asked, command, proposal, judged)]
+    return msgspec.structs.replace(judged, violations=violations)
 
 
 def as_coordinator(agent: AgentState, proposal: OpenProposal) -> tuple[PreparedWrite, ...]:

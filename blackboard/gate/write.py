@@ -161,23 +161,28 @@ def refuse(
     restate: bool = False,
 ) -> Decision:
     """Nothing changes but the log: every violated rule, what was asked for, and the way on."""
-    code = judged.code
-    remedy = find_remedy(asked.board, asked.agent, judged.violations, code)
-    body = kinds.WriteRejected(
-        code=code,
+    body = rejected(asked, judged, proposal=proposal, restate=restate)
+    broken = [violation for violation in judged.violations if violation.code == body.code]
+    moment = Moment(agent=asked.agent, turn=turn, cases=judged.cases, code=body.code, broken=broken)
+    keys = [case.key for case in judged.cases]
+    return asked.decide(
+        [body, *raise_signals(asked.board, moment)], rejection(body.code, body.rules, body.remedy), keys
+    )
+
+
+def rejected(
+    asked: Asked, judged: Judged, *, proposal: str | None = None, restate: bool = False
+) -> kinds.WriteRejected:
+    """What is recorded of a refused batch."""
+    return kinds.WriteRejected(
+        code=judged.code,
         rules=judged.violations,
         writes=[
             _attempt(asked.board, write, replayed=write.key in judged.replays) for write in judged.writes
         ],
-        remedy=remedy,
+        remedy=find_remedy(asked.board, asked.agent, judged.violations, judged.code),
         proposal=proposal,
         restate=restate,
-    )
-    broken = [violation for violation in judged.violations if violation.code == code]
-    moment = Moment(agent=asked.agent, turn=turn, cases=judged.cases, code=code, broken=broken)
-    keys = [case.key for case in judged.cases]
-    return asked.decide(
-        [body, *raise_signals(asked.board, moment)], rejection(code, judged.violations, remedy), keys
     )
 
 
@@ -204,16 +209,24 @@ def _attempt(board: Board, write: PreparedWrite, *, replayed: bool = False) -> k
 
 
 def _refuse_missing(asked: Asked, turn: int | None, missing: list[str]) -> Decision:
+    body = rejected_unnumbered(asked.board, asked.prepared.writes)
+    moment = Moment(agent=asked.agent, turn=turn, code=body.code, missing=missing)
+    return asked.decide([body, *raise_signals(asked.board, moment)], missing_revision(missing), missing)
+
+
+def rejected_unnumbered(board: Board, writes: tuple[PreparedWrite, ...]) -> kinds.WriteRejected:
+    """What is recorded of a batch with writes that name no revision: nothing else of it is judged."""
+    code = RevisionMissing.code
     violations = [
         kinds.Violation(
-            code=RevisionMissing.code, key=key, detail=f"the write of {key!r} names no revision", evidence={}
+            code=code, key=write.key, detail=f"the write of {write.key!r} names no revision", evidence={}
         )
-        for key in missing
+        for write in writes
+        if write.revision is None
     ]
-    attempts = [_attempt(asked.board, write) for write in asked.prepared.writes]
-    body = kinds.WriteRejected(code=RevisionMissing.code, rules=violations, writes=attempts)
-    moment = Moment(agent=asked.agent, turn=turn, code=RevisionMissing.code, missing=missing)
-    return asked.decide([body, *raise_signals(asked.board, moment)], missing_revision(missing), missing)
+    return kinds.WriteRejected(
+        code=code, rules=violations, writes=[_attempt(board, write) for write in writes]
+    )
 
 
 def missing_revision(missing: list[str]) -> RevisionMissing:
