@@ -97,8 +97,15 @@ def deployed(
             stack.enter_context(serving(place.with_name(f"{place.name}.{index}"), url, *layout.flags))
             for index in range(layout.servers)
         ]
-        servers[0].open(*layout.boards)
-        yield Deployment(servers, stack.enter_context(loading(_plan(servers, layout))), cluster)
+        yield stack.enter_context(loaded(servers, layout, cluster))
+
+
+@contextmanager
+def loaded(servers: Sequence[Server], layout: Layout, cluster: Cluster | None = None) -> Iterator[Deployment]:
+    """Servers that run already, with a load of their own on boards that are new to them."""
+    servers[0].open(*layout.boards)
+    with loading(_plan(servers, layout)) as load:
+        yield Deployment(servers, load, cluster)
 
 
 def _plan(servers: Sequence[Server], layout: Layout) -> Plan:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from benchmarks import copying, rawpostgres
-from benchmarks.deploying import Layout, deployed
+from benchmarks.deploying import Layout, deployed, loaded
 from benchmarks.figures import READ, Figure, Target, rates
 from benchmarks.harness import Sample, Side, paired
 from benchmarks.logs import BOARD
@@ -19,6 +19,7 @@ from benchmarks.postgres import Cluster, cluster, finish
 from benchmarks.rows import opening, replay, servers, storage
 from benchmarks.rows.growth import large_spec, tails
 from benchmarks.run import Run, runner, slices
+from benchmarks.serving import Server, serving
 from benchmarks.stores import settings
 from blackboard.store import open_store
 
@@ -34,9 +35,7 @@ def postgres(run: Run) -> Iterator[Figure]:
     run = run.at_most(PAIRS)
     with cluster(run.place, run.postgres) as server:
         run.say(f"PostgreSQL {server.durability.version}, {server.durability}")
-        yield beside_sqlite(run, server)
-        for one_statement in HANDS:
-            yield beside_hand(run, server, one_statement=one_statement)
+        yield from one_server(run, server)
         yield from servers.several(run, server)
         yield stored(run, server, run.sizes.singles // 2, 1, Target(0.6))
         yield stored(run, server, run.sizes.groups // 2 * storage.GROUP, storage.GROUP, Target(0.8))
@@ -55,13 +54,20 @@ def with_cpu(server: Cluster, side: Side) -> Side:
     return counted
 
 
-def beside_sqlite(run: Run, server: Cluster) -> Figure:
+def one_server(run: Run, server: Cluster) -> Iterator[Figure]:
+    """One and the same server, beside what else somebody would take."""
+    with server.database() as url, serving(run.place / "postgres.http", url) as ours:
+        yield beside_sqlite(run, server, ours)
+        for one_statement in HANDS:
+            yield beside_hand(run, server, ours, one_statement=one_statement)
+
+
+def beside_sqlite(run: Run, server: Cluster, serves: Server) -> Figure:
     """What the engine costs: the same server and load on either."""
     clients = run.sizes.clients[2]
     layout = Layout(1, [BOARD], clients)
     with (
-        server.database() as url,
-        deployed(run.place / "postgres.http", layout, url, server) as ours,
+        loaded([serves], layout, server) as ours,
         deployed(run.place / "postgres.sqlite", layout) as base,
     ):
         turn = run.sizes.turn
@@ -79,15 +85,13 @@ def beside_sqlite(run: Run, server: Cluster) -> Figure:
     return figure
 
 
-def beside_hand(run: Run, server: Cluster, *, one_statement: bool) -> Figure:
+def beside_hand(run: Run, server: Cluster, serves: Server, *, one_statement: bool) -> Figure:
     """What the gate costs: the least board that somebody would write on asyncpg, as durable."""
     clients = run.sizes.clients[1]
+    layout = Layout(1, [f"{BOARD}-hand-{one_statement:d}"], clients)
     with (
-        server.database() as url,
         server.database() as theirs,
-        deployed(
-            run.place / f"postgres.hand.{one_statement}", Layout(1, [BOARD], clients), url, server
-        ) as ours,
+        loaded([serves], layout, server) as ours,
         runner() as loops,
     ):
         hand = rawpostgres.Hand(theirs, clients, one_statement=one_statement)
