@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from blackboard.store.schema.checking import Checked, Flaw, check
+from blackboard.store.schema.checking import Checked, check
 from blackboard.store.schema.current import Current, current
 from blackboard.store.schema.downgrading import downgrade
+from blackboard.store.schema.scanning import Flaw
 from blackboard.store.schema.upgrading import Upgraded, upgrade
 
 __all__ = ["Checked", "Current", "Flaw", "Progress", "Upgraded", "check", "current", "downgrade", "upgrade"]

@@ -6,33 +6,18 @@ import time
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct, field
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection
 
 from blackboard import canonical
 from blackboard.config import Settings
-from blackboard.errors import IntegrityFailure
 from blackboard.events.envelope import Row
 from blackboard.events.kinds import FORMAT, KINDS
 from blackboard.events.upcast import UPCASTERS
-from blackboard.projections.board import Board
 from blackboard.store.contract import Store
 from blackboard.store.engines import connected, is_postgresql
 from blackboard.store.folding import Fold
-from blackboard.store.tables import events
+from blackboard.store.schema.scanning import Flaw, all_boards, walk
 from blackboard.store.urls import sqlite_path
-
-NEXT = select(func.min(events.c.board)).where(events.c.board > bindparam("last"))
-
-
-class Flaw(Struct, frozen=True):
-    """The first event of a board that is missing, does not decode, does not fold or breaks the chain.
-
-    `board` is empty, and `seq` 0, for what SQLite finds wrong with the file itself.
-    """
-
-    board: str
-    seq: int
-    detail: str
 
 
 class Checked(Struct):
@@ -65,11 +50,10 @@ async def check(url: str, *, progress: Callable[[int, int], None] | None = None)
     started = time.perf_counter()
     store = await _opened(url)
     try:
-        listed = {row.name: row.head for row in await store.boards()}
-        logged = await asyncio.to_thread(connected, url, _logged, read_only=True)
-        checking = _Checking(store, sum(listed.values()), progress)
-        for name in sorted(listed.keys() | logged):
-            await checking.board(name, listed.get(name))
+        boards = await all_boards(store, url)
+        checking = _Checking(store, sum(head or 0 for head in boards.values()), progress)
+        for name, head in boards.items():
+            await checking.board(name, head)
         damage = await asyncio.to_thread(connected, url, _damage, read_only=True)
     finally:
         await store.close()
@@ -101,23 +85,19 @@ class _Checking:
         self._progress = progress
 
     async def board(self, name: str, head: int | None) -> None:
-        """Up to `head`: what a server appends meanwhile is not looked at. None: the board is not listed."""
-        fold, checked = Fold(name, Board()), self.checked
+        """Check one board up to `head`; None: it is not listed."""
+        checked = self.checked
         checked.boards += 1
-        try:
-            async for rows in self._store.scan(name, through=head):
-                fold.verify(rows)
-                self._tally(rows)
-            if not fold.board.head:
-                raise fold.missing()
-        except IntegrityFailure as error:
-            checked.flaws.append(Flaw(name, error.members.get("seq", fold.board.head + 1), error.detail))
-        if head is None:
-            checked.flaws.append(Flaw(name, 1, f"there are events of board {name!r}, which is not listed"))
+        fold, flaws = await walk(self._store, name, head, self._take)
+        checked.flaws += flaws
         if fold.board.format > FORMAT:
             checked.too_new.append(name)
         end = fold.board.head.to_bytes(8, "big") + fold.hash
         self.digest.update(canonical.framed(name.encode()) + end)
+
+    async def _take(self, fold: Fold, rows: list[Row]) -> None:
+        fold.verify(rows)
+        self._tally(rows)
 
     def _tally(self, rows: Sequence[Row]) -> None:
         checked = self.checked
@@ -129,16 +109,6 @@ class _Checking:
             checked.redacted += row.body is None
         if self._progress is not None:
             self._progress(checked.events, self._total)
-
-
-def _logged(connection: Connection) -> set[str]:
-    """The boards that have events: one step down the primary key for each."""
-    found: set[str] = set()
-    last = ""
-    while (name := connection.scalar(NEXT, {"last": last})) is not None:
-        last = str(name)
-        found.add(last)
-    return found
 
 
 def _damage(connection: Connection) -> list[str]:
