@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     form.add_argument("--json", action="store_true", help="print everything as JSON")
     form.add_argument("--markdown", action="store_true", help="print the table as docs/performance.md has it")
     form.add_argument("--update", action="store_true", help="put the table into docs/performance.md")
-    parser.add_argument("--quick", action="store_true", help="a look, in under a minute")
+    parser.add_argument("--quick", action="store_true", help="a look, in about two minutes")
     parser.add_argument("--rounds", type=_count, help="pairs that count, instead of the default")
     parser.add_argument(
         "--dir", type=Path, help="where the databases go (a real disk; default: temporary files)"

@@ -1,4 +1,4 @@
-"""How much is measured: the whole, a look in under a minute, and just enough to see that it runs."""
+"""How much is measured: the whole, a look in about two minutes, and just enough to see that it runs."""
 
 from __future__ import annotations
 
