@@ -54,8 +54,12 @@ class _Unjudgeable(Exception):
 
 
 def begin(board: Board, first: Event) -> None:
-    """Bring the board before a command, whose first event is `first`, to what its decision looked at."""
+    """Bring the board before a command, whose first event is `first`, to what its decision looked at.
+
+    What the gate remembers between commands is dropped: an answer has to follow from the log alone.
+    """
     settle(board)
+    board.remembered.clear()
     if not board.head and isinstance(first.body, kinds.BoardOpened):
         board.format = first.body.format  # a command that opened the board was judged by what it opened with
 
@@ -98,9 +102,11 @@ def _difference(board: Board, event: Event, fetched: Fetched) -> str:
     body = event.body
     if board.format > kinds.FORMAT:
         raise _Unjudgeable(f"the board's format {board.format} is one that this release does not know")
-    gone = next((row for row in fetched.values() if row and isinstance(row.body, kinds.Opaque)), None)
-    if gone is not None:
-        raise _Unjudgeable(f"it rests on event {gone.seq}, whose body is gone")
+    for need, row in fetched.items():
+        # Of what an agent held when it wrote, its revision counts, which no redaction takes.
+        counts = need.revision is not None or not isinstance(body, kinds.WriteRejected)
+        if counts and row is not None and isinstance(row.body, kinds.Opaque):
+            raise _Unjudgeable(f"it rests on event {row.seq}, whose body is gone")
     match body:
         case kinds.WriteRejected():
             return _compared(body, _rejection(board, event, body, fetched), board.head)

@@ -41,36 +41,37 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 class Tree:
-    """A tree that grows by leaves. It keeps the roots of its largest full subtrees: a hash a level."""
+    """A tree that grows by leaves. Of what lies behind it keeps a hash a level at most."""
 
     __slots__ = ("_peaks", "size")
 
     def __init__(self) -> None:
         self.size = 0
-        self._peaks: list[bytes] = []
+        self._peaks: list[bytes | None] = []
+        """By level: the root of a full subtree of 2^level leaves that waits for the one beside it."""
 
-    def add(self, data: bytes) -> None:
-        """Add the leaf that holds `data`."""
-        node, peaks = sha256(_LEAF + data).digest(), self._peaks
-        self.size += 1
-        # A full subtree ends with every leaf whose number is even, one twice as large with every fourth, ...
-        number = self.size
-        while not number & 1:
-            node = sha256(_NODE + peaks.pop() + node).digest()
-            number >>= 1
-        peaks.append(node)
+    def extend(self, leaves: Iterable[bytes]) -> None:
+        """Add the leaves that hold these data, in order."""
+        nodes = [sha256(_LEAF + data).digest() for data in leaves]
+        self.size += len(nodes)
+        peaks, level = self._peaks, 0
+        while nodes:
+            if level == len(peaks):
+                peaks.append(None)
+            if (waiting := peaks[level]) is not None:
+                nodes.insert(0, waiting)
+            peaks[level] = nodes.pop() if len(nodes) & 1 else None
+            pairs = zip(nodes[::2], nodes[1::2], strict=True)
+            nodes = [sha256(_NODE + left + right).digest() for left, right in pairs]
+            level += 1
 
     def root(self) -> bytes:
         """The root over the leaves so far."""
-        return fold_peaks(self._peaks) if self._peaks else EMPTY
-
-
-def fold_peaks(peaks: Sequence[bytes]) -> bytes:
-    """The root over full subtrees that lie side by side, the largest first; there is at least one."""
-    node = peaks[-1]
-    for peak in reversed(peaks[:-1]):
-        node = node_hash(peak, node)
-    return node
+        node = None
+        for peak in self._peaks:
+            if peak is not None:
+                node = peak if node is None else node_hash(peak, node)
+        return EMPTY if node is None else node
 
 
 class Prover:
@@ -83,13 +84,14 @@ class Prover:
         self._tree = Tree()
         self._at = 0
 
-    def add(self, data: bytes) -> None:
-        """Take the next leaf."""
-        index, self._at = self._at, self._at + 1
-        if not self._waiting or index < self._waiting[-1].start:
-            return
-        self._tree.add(data)
-        if self._at == self._waiting[-1].stop:
+    def extend(self, leaves: Sequence[bytes]) -> None:
+        """Take the next leaves."""
+        begin, self._at = self._at, self._at + len(leaves)
+        while self._waiting and self._waiting[-1].start < self._at:
+            span = self._waiting[-1]
+            self._tree.extend(leaves[max(span.start - begin, 0) : span.stop - begin])
+            if self._at < span.stop:
+                return
             self._found[self._waiting.pop()] = self._tree.root()
             self._tree = Tree()
 
@@ -98,11 +100,10 @@ class Prover:
         return [self._found[span] for span in self._spans]
 
 
-def prove(spans: Sequence[Span], leaves: Iterable[bytes]) -> list[bytes]:
+def prove(spans: Sequence[Span], leaves: Sequence[bytes]) -> list[bytes]:
     """The proof that consists of these spans, over leaves at hand."""
     prover = Prover(spans)
-    for data in leaves:
-        prover.add(data)
+    prover.extend(leaves)
     return prover.proof()
 
 

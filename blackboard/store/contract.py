@@ -169,6 +169,9 @@ class Store(Protocol):
         Captures the board before it first gives way to others; the board may move on from then.
         """
 
+    async def saved(self, board: str, fingerprint: str, seq: int) -> list[int]:
+        """Seqs at or before `seq` at which snapshots of this fingerprint stand, newest first."""
+
     async def check(self) -> dict[str, str | int | bool]:
         """What `doctor` and `/readyz` show: engine, version, durability, schema revision, owner."""
 

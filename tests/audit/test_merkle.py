@@ -61,8 +61,7 @@ def subproof(m: int, leaves: list[bytes], *, whole: bool) -> list[bytes]:
 
 def root(leaves: list[bytes]) -> bytes:
     tree = Tree()
-    for data in leaves:
-        tree.add(data)
+    tree.extend(leaves)
     assert tree.size == len(leaves)
     return tree.root()
 
@@ -71,6 +70,19 @@ def test_the_root_of_a_stream_is_that_of_the_definition() -> None:
     for size in range(SMALL):
         assert root(LEAVES[:size]) == mth(LEAVES[:size])
     assert root([]) == EMPTY
+
+
+@given(st.lists(st.integers(0, 9), max_size=12), st.data())
+def test_slices_of_any_size_make_one_tree_and_one_proof(sizes: list[int], data: st.DataObject) -> None:
+    leaves = [n.to_bytes(2, "big") for n in range(sum(sizes))]
+    first = data.draw(st.integers(0, len(leaves)))
+    tree, prover, at = Tree(), Prover(consistency_spans(first, len(leaves))), 0
+    for size in sizes:
+        tree.extend(leaves[at : at + size])
+        prover.extend(leaves[at : at + size])
+        at += size
+    assert tree.root() == mth(leaves)
+    assert prover.proof() == prove(consistency_spans(first, len(leaves)), leaves)
 
 
 def test_a_leaf_is_no_inner_node() -> None:
@@ -166,9 +178,9 @@ def test_what_is_kept_of_a_large_tree_grows_with_its_levels_alone(size: int) -> 
     assert len(consistency_spans(size // 3, size)) <= 22
     tree, prover = Tree(), Prover(consistency_spans(700, 5_000))
     for n in range(5_000):
-        tree.add(n.to_bytes(2, "big"))
-        prover.add(n.to_bytes(2, "big"))
-    assert len(tree._peaks) == (5_000).bit_count()
-    assert len(prover._tree._peaks) == 0
+        tree.extend([n.to_bytes(2, "big")])
+        prover.extend([n.to_bytes(2, "big")])
+    assert len(tree._peaks) == (5_000).bit_length()
+    assert prover._tree._peaks == []
     earlier = root([n.to_bytes(2, "big") for n in range(700)])
     assert consistent(700, earlier, 5_000, tree.root(), prover.proof())

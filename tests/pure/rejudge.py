@@ -26,17 +26,13 @@ def commands(rows: Iterable[Row]) -> Iterator[list[Event]]:
 
 
 def everything_follows(rows: list[Row]) -> Counter[str]:
-    """Judge every rejection, verdict and certificate again on its prefix; return how many there were.
-
-    Nothing is remembered between them: rules are compiled anew for each.
-    """
+    """Judge every rejection, verdict and certificate again on its prefix; return how many there were."""
     board, count = Board(), Counter[str]()
     log: list[Event] = []
     for events in commands(rows):
         begin(board, events[0])
         for event in events:
             if event.body.KIND in DECIDED:
-                board.remembered.clear()
                 judged = judge_again(board, event, _fetch(needs(board, event), log))
                 assert judged.outcome == "same", judged
                 count[event.body.KIND] += 1
