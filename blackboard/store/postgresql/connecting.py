@@ -10,7 +10,8 @@ import asyncpg
 
 from blackboard.config import Settings
 from blackboard.store.postgresql.address import Address
-from blackboard.store.postgresql.faults import DRIVER_ERRORS, closed, lost, translated
+from blackboard.store.postgresql.faults import DRIVER_ERRORS, closed, lost
+from blackboard.store.postgresql.reaching import reach
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,18 +40,15 @@ for a small table would still be used when the table has grown a thousandfold.""
 
 
 async def connect(address: Address, settings: Settings, purpose: Purpose) -> Connection:
-    """A connection of its own. Raises what `faults.translated` makes of a server that cannot be reached."""
-    try:
-        return await asyncpg.connect(
-            address.dsn,
-            timeout=settings.connect_seconds,
-            command_timeout=settings.statement_timeout_seconds + GRACE_SECONDS,
-            statement_cache_size=CACHED_STATEMENTS,
-            max_cached_statement_lifetime=0,
-            server_settings=session(settings, purpose),
-        )
-    except (*DRIVER_ERRORS, ValueError) as error:
-        raise translated(error, address.shown, "connect") from error
+    """A connection of its own. Raises as `reach`."""
+    return await reach(
+        address,
+        timeout=settings.connect_seconds,
+        command_timeout=settings.statement_timeout_seconds + GRACE_SECONDS,
+        statement_cache_size=CACHED_STATEMENTS,
+        max_cached_statement_lifetime=0,
+        server_settings=session(settings, purpose),
+    )
 
 
 def session(settings: Settings, purpose: Purpose) -> dict[str, str]:

@@ -5,6 +5,7 @@ PostgreSQL's codes: https://www.postgresql.org/docs/current/errcodes-appendix.ht
 
 from __future__ import annotations
 
+import ssl
 from typing import Literal
 
 from asyncpg.exceptions import InterfaceError, InternalClientError, PostgresError
@@ -37,6 +38,9 @@ DEADLOCK = "40P01"
 UNIQUE = "23505"
 RETRIED = frozenset({SERIALIZATION, DEADLOCK})
 """Nothing is wrong: the same transaction goes through when it is tried again."""
+
+REFUSED_USER = frozenset({"28P01", "28000"})
+"""A wrong password, or none; a role that may not come in from here."""
 
 _GONE = frozenset({"57P01", "57P02", "57P05"})
 """The server ended this session: shut down, crashed, or cut it for being idle."""
@@ -94,8 +98,12 @@ def closed(where: str) -> Unavailable:
     return Unavailable(f"the database {where} is not open", members={"retry_after": RETRY_SECONDS})
 
 
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), "")  # what follows is the driver's advice to programmers
+
+
 def _said(error: BaseException) -> str:
-    text = next(iter(str(error).splitlines()), "")  # what follows is the driver's advice to programmers
+    text = _first_line(error)
     if isinstance(error, PostgresError):
         return f"PostgreSQL says {state_of(error)}: {text}"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
@@ -159,14 +167,30 @@ def _unreachable(error: BaseException, where: str) -> BlackboardError:
                 error,
             )
         case "42704" | "22023":
-            return Malformed(f"{where} has options that PostgreSQL does not take ({error})", member="db")
-        case _ if isinstance(error, ValueError):
-            return Malformed(f"{where} has options that cannot be used ({error})", member="db")
-        case _:
-            return _unavailable(
-                f"{where} cannot be reached: check that PostgreSQL runs there, and the host and port",
-                error,
+            return Malformed(
+                f"{where} has options that PostgreSQL does not take ({_first_line(error)})", member="db"
             )
+        case _:
+            return _not_there(error, where)
+
+
+def _not_there(error: BaseException, where: str) -> BlackboardError:
+    """What the driver or the network says where PostgreSQL said nothing."""
+    # An SSLCertVerificationError is a ValueError too, and nothing is wrong with the request for it.
+    if isinstance(error, ssl.SSLError):
+        return _unavailable(
+            f"no safe connection to {where}: check its certificate, and sslmode and sslrootcert of the URL",
+            error,
+        )
+    if isinstance(error, ConnectionError) and "SSL upgrade" in str(error):
+        return _unavailable(f"{where} speaks no TLS: set ssl = on there, or another sslmode here", error)
+    if isinstance(error, FileNotFoundError):
+        return _unavailable(f"{where} names a socket or a file of a certificate that is not there", error)
+    if isinstance(error, ValueError):
+        return Malformed(f"{where} has options that cannot be used ({_first_line(error)})", member="db")
+    return _unavailable(
+        f"{where} cannot be reached: check that PostgreSQL runs there, and the host and port", error
+    )
 
 
 def _answered(error: BaseException, where: str, doing: Doing) -> BlackboardError:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import asyncpg
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
@@ -15,7 +14,8 @@ from sqlalchemy.pool import NullPool
 
 from blackboard.errors import BlackboardError, OutcomeUnknown, StoreBusy, Unavailable
 from blackboard.store.postgresql.address import Address, parse
-from blackboard.store.postgresql.faults import DRIVER_ERRORS, RETRIED, UNIQUE, state_of, translated
+from blackboard.store.postgresql.faults import RETRIED, UNIQUE, state_of, translated
+from blackboard.store.postgresql.reaching import reach
 
 T = TypeVar("T")
 
@@ -54,10 +54,7 @@ def connected_once(url: str, work: Callable[[Connection], T], *, read_only: bool
 async def _connected(address: Address, work: Callable[[Connection], T], *, read_only: bool) -> T:
     async def connect() -> Any:
         mode = {"default_transaction_read_only": "on" if read_only else "off"}
-        try:
-            return await asyncpg.connect(address.dsn, timeout=CONNECT_SECONDS, server_settings=SESSION | mode)
-        except (*DRIVER_ERRORS, ValueError) as error:
-            raise translated(error, address.shown, "connect") from error
+        return await reach(address, timeout=CONNECT_SECONDS, server_settings=SESSION | mode)
 
     engine = create_async_engine("postgresql+asyncpg://", async_creator=connect, poolclass=NullPool)
     try:
