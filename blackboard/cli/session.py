@@ -24,7 +24,7 @@ from blackboard import config
 from blackboard.cli import output, passwords
 from blackboard.cli.demo import BOARDS as DEMO_BOARDS
 from blackboard.cli.demo import FILE as DEMO_FILE
-from blackboard.errors import BlackboardError, UnknownBoard
+from blackboard.errors import BlackboardError, NotFound, UnknownBoard
 
 if TYPE_CHECKING:
     from blackboard.client import Board
@@ -89,6 +89,14 @@ class Session:
         if not self._named_board:
             raise click.UsageError("name a board: --board NAME, or BLACKBOARD_BOARD in the environment")
         return self._named_board
+
+    @property
+    def database(self) -> str:
+        """The URL of the database. Raises `NotFound` where it names a file that is not there."""
+        found = Target(str(self.settings.db))
+        if found.file is not None and not found.file.exists():
+            raise NotFound(f"there is no file {found.file}: name another as --db")
+        return found.url
 
     @property
     def _named_board(self) -> str | None:

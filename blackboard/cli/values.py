@@ -13,6 +13,8 @@ from blackboard import canonical
 from blackboard.errors import Malformed
 from blackboard.messages.commands import Write
 
+_KEY_BYTES = 4096
+
 
 def read_text(name: str, option: str) -> str:
     """The text of a file, or of stdin for `-`."""
@@ -23,6 +25,18 @@ def read_text(name: str, option: str) -> str:
         raise click.UsageError(f"{option} {name}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{option} {name}: it is not UTF-8") from error
+
+
+def read_public_key(given: str) -> bytes | str:
+    """What stands in the file that `--public-key` names, or what is given itself where it names none."""
+    path = Path(given)
+    try:
+        if path.is_file():
+            with path.open("rb") as file:
+                return file.read(_KEY_BYTES)
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"--public-key {given!r} cannot be read: {error}") from error
+    return given
 
 
 def parse_json(text: str, option: str, hint: str = "") -> Any:

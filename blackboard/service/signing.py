@@ -47,7 +47,7 @@ class Signer:
             try:
                 self._key = load_or_make(self._place())
             except Malformed as error:
-                told = f"no certificate can be signed: {error.detail}"
+                told = f"nothing can be signed: {error.detail}"
                 raise Unavailable(told, members={"retry_after": _REPAIR_SECONDS}) from error
         return self._key
 

@@ -167,5 +167,5 @@ def test_a_service_takes_the_key_that_the_settings_name(tmp_path: Path) -> None:
 
 def test_a_service_whose_key_cannot_be_used_says_why(tmp_path: Path) -> None:
     signer = Signer(Settings(signing_key=str(put(tmp_path / "open.key", b"x" * 32, 0o644))))
-    with pytest.raises(Unavailable, match=r"no certificate can be signed: .*`chmod 600"):
+    with pytest.raises(Unavailable, match=r"nothing can be signed: .*`chmod 600"):
         signer.public()

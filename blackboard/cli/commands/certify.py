@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,7 +12,6 @@ from blackboard.cli.session import Session
 from blackboard.errors import Malformed
 
 EXITS = {"PASS": 0, "BLOCK": 1, "ERROR": 2}
-_KEY_BYTES = 4096
 _NO_PERMISSION = (
     "nothing that was lost binds a safe call; that is no permission: what the rules say, `check` tells"
 )
@@ -171,7 +169,7 @@ def _verify(
     found = verify_certificate(
         _document(values.read_text(name, "--verify")),
         str(call),
-        _public_key(public_key),
+        values.read_public_key(public_key),
         board=session.flags.get("board"),
         agent=session.flags.get("agent"),
         head=head,
@@ -193,17 +191,6 @@ def _document(text: str) -> Any:
         return text
     inside = found.get("certificate") if isinstance(found, dict) else None
     return inside if isinstance(inside, dict) and "signature" in inside else text
-
-
-def _public_key(given: str) -> bytes | str:
-    path = Path(given)
-    try:
-        if path.is_file():
-            with path.open("rb") as file:
-                return file.read(_KEY_BYTES)
-    except (OSError, ValueError) as error:
-        raise click.UsageError(f"--public-key {given!r} cannot be read: {error}") from error
-    return given
 
 
 def _tell(found: Any) -> None:

@@ -11,9 +11,10 @@ from blackboard import config
 from blackboard.cli import output
 from blackboard.cli.options import local
 from blackboard.cli.progress import Progress
-from blackboard.cli.session import Session, Target
-from blackboard.errors import IntegrityFailure, NotFound
+from blackboard.cli.session import Session
+from blackboard.errors import IntegrityFailure
 from blackboard.store import schema
+from blackboard.store.revision import KNOWN, NEWEST
 
 
 @click.group()
@@ -26,7 +27,7 @@ def db() -> None:
 @local("current", database=True, group=db)
 async def current(session: Session) -> None:
     """Show the schema revision of the database, and the newest that this release knows."""
-    found = await schema.current(_existing(session))
+    found = await schema.current(session.database)
     if session.json:
         output.emit_json(found)
     else:
@@ -57,6 +58,7 @@ async def upgrade(session: Session, *, expand: bool, citus: bool) -> None:
         output.emit_json(done)
         return
     output.emit(f"{done.before or 'no tables'} -> {done.revision}")
+    _show_next(done.revision, served=True)
     for board in done.snapshots:
         output.emit(output.visible(f"snapshot built: {board}"))
     for board, reason in done.skipped.items():
@@ -72,7 +74,7 @@ async def upgrade(session: Session, *, expand: bool, citus: bool) -> None:
 )
 async def downgrade(session: Session, *, revision: str, discard_log: bool) -> None:
     """Take the tables down to REVISION, by default by one step. Stop the servers that need what goes."""
-    found = await schema.downgrade(_existing(session), revision, discard_log=discard_log)
+    found = await schema.downgrade(session.database, revision, discard_log=discard_log)
     if session.json:
         output.emit_json(found)
     else:
@@ -85,7 +87,7 @@ async def check(session: Session) -> int:
     servers, and before an upgrade tells whether this release reads all that there is.
     """
     with _progress("events") as progress:
-        found = await schema.check(_existing(session), progress=progress)
+        found = await schema.check(session.database, progress=progress)
     if session.json:
         output.emit_json(found)
     else:
@@ -95,8 +97,24 @@ async def check(session: Session) -> int:
 
 def _show_current(found: schema.Current) -> None:
     output.emit(f"{found.revision or 'no tables'} (newest {found.newest})")
-    if found.revision is not None and not found.served:
-        output.note("this release does not serve it as it is")
+    if found.revision is not None:
+        _show_next(found.revision, served=found.served)
+
+
+def _show_next(revision: str, *, served: bool) -> None:
+    """What there is to do where the tables are not at the newest revision that this release knows."""
+    if revision not in KNOWN:
+        output.note("a newer release took it further" + ("" if served else ": this one does not serve it"))
+    elif not served:
+        output.note(
+            "this release does not serve it as it is: run `blackboard db upgrade`, with --expand while "
+            "servers of an earlier release use it"
+        )
+    elif revision != NEWEST:
+        output.note(
+            f"this release serves it; when no server of an earlier one runs, `blackboard db upgrade` takes it "
+            f"to {NEWEST}"
+        )
 
 
 def _show(found: schema.Checked) -> None:
@@ -118,14 +136,6 @@ def _show(found: schema.Checked) -> None:
         output.note("keep the database as it is, and go back to a copy that checks")
     else:
         output.emit("every digest, hash and seq fits")
-
-
-def _existing(session: Session) -> str:
-    """The database's URL. Raises `NotFound` where it names a file that is not there."""
-    database = Target(str(session.settings.db))
-    if database.file is not None and not database.file.exists():
-        raise NotFound(f"there is no file {database.file}: name another as --db")
-    return database.url
 
 
 @contextlib.contextmanager
