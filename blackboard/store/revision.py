@@ -153,8 +153,13 @@ def check_works(revision: str | None, works_from: str | None, where: str) -> Non
 
 
 def _older(revision: str | None, where: str) -> SchemaMismatch:
+    run = "run `blackboard db upgrade`"
+    if revision is not None and "://" in where:  # a file has one owner; a server's database may have others
+        run = (
+            "run `blackboard db upgrade --expand` while servers of an earlier release use it, or "
+            "`blackboard db upgrade` when none does"
+        )
     return SchemaMismatch(
-        f"{where} is at schema revision {revision or 'none'}, this release needs {OLDEST} to {NEWEST}: "
-        "run `blackboard db upgrade`",
+        f"{where} is at schema revision {revision or 'none'}, this release needs {OLDEST} to {NEWEST}: {run}",
         members={"revision": revision, "newest": NEWEST},
     )

@@ -111,10 +111,8 @@ def _show_next(revision: str, *, served: bool) -> None:
             "servers of an earlier release use it"
         )
     elif revision != NEWEST:
-        output.note(
-            f"this release serves it; when no server of an earlier one runs, `blackboard db upgrade` takes it "
-            f"to {NEWEST}"
-        )
+        then = f"when no server of an earlier one runs, `blackboard db upgrade` takes it to {NEWEST}"
+        output.note(f"this release serves it; {then}")
 
 
 def _show(found: schema.Checked) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from blackboard.cli.doctor.finding import Finding, fail, ok, warn
 from blackboard.config import Settings
 from blackboard.store.durability import at_risk
+from blackboard.store.revision import KNOWN
 
 OLDEST = 13
 """The oldest major version that is supported: from here on nothing is missing that the store uses."""
@@ -27,7 +28,7 @@ def figures(found: Figures, settings: Settings, where: str) -> list[Finding]:
         ok("database", f"{where}{_size(found)}"),
         version(found),
         *standby(found),
-        ok("schema", f"revision {found.get('revision')}"),
+        schema(found),
         *encoding(found),
         *acknowledgement(found, settings),
         *torn_pages(found),
@@ -72,6 +73,15 @@ def standby(found: Figures) -> list[Finding]:
             "name the primary; with several hosts in the URL, end it with ?target_session_attrs=primary",
         )
     ]
+
+
+def schema(found: Figures) -> Finding:
+    """At which revision the tables are; below the newest an upgrade is half way, and nothing is wrong."""
+    revision, newest = found.get("revision"), found.get("newest_revision")
+    if revision == newest or revision not in KNOWN:
+        return ok("schema", f"revision {revision}")
+    then = f"when no server of an earlier release runs, `blackboard db upgrade` takes it to {newest}"
+    return ok("schema", f"revision {revision}; {then}")
 
 
 def encoding(found: Figures) -> list[Finding]:
