@@ -51,7 +51,7 @@ def blocked(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
 
 def test_a_message_answers_another(cli: Cli, board: Where) -> None:
-    assert cli("say", "who has B?", *board, *ANN).code == 0
+    assert cli("say", "who has B?", *board, *ANN).lines == ["message 2, cited: nothing"]
     assert cli("say", "I do", *board, *ANN, "--reply-to", "2").code == 0
     assert cli("log", *board).lines[-1].endswith('message.posted        answers 2: "I do"  cites nothing')
     refused = cli("say", "what?", *board, *ANN, "--reply-to", "1")
@@ -114,8 +114,19 @@ def test_a_text_takes_a_board_of_format_3_and_says_how_to_get_it(cli: Cli, old: 
         assert refused.code == 3
         assert "blackboard board format 3" in refused.err
     assert cli(*approval, *old).code == 0
-    assert cli("board", "format", "3", *old).code == 0
+    assert cli("board", "format", *old).lines == ["format 2, newest 3"]
+    assert cli("board", "format", "3", *old).out.startswith("format 3, seq ")
+    assert cli("board", "format", "3", *old).lines == ["format 3, as it was"]
+    assert cli("board", "format", *old).lines == ["format 3, newest 3"]
     assert cli(*approval, "--text", "paid twice", *old).code == 0
+
+
+def test_a_board_that_was_open_in_another_format_says_so(cli: Cli, old: Where) -> None:
+    place = ("old", *old[:2])
+    assert cli("board", "open", *place, "--format", "2").err == ""
+    again = cli("board", "open", *place, "--format", "3")
+    assert again == (0, "old: was open\n", again.err)
+    assert "its format is 2: `blackboard board format` raises one" in again.err
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_an_agent_acts_by_its_token(cli: Cli, server: Server, monkeypatch: pytes
         "task/B@1  entry:2"
     ]
     assert cli("read", "task/B", "--raw").out == '{"status":"failed"}\n'
-    assert cli("say", "B failed, see entry:2").lines == ["cited: entry:2"]
+    assert cli("say", "B failed, see entry:2").lines == ["message 4, cited: entry:2"]
     assert cli("compact", "--cause", "summary").code == 0
     refused = cli("write", "task/B", "--revision", "2", "--value", '{"status":"complete"}')
     assert refused.code == 3

@@ -12,7 +12,7 @@ from blackboard.cli.acting import acting
 from blackboard.cli.looking import looking
 from blackboard.cli.options import KEY, command
 from blackboard.cli.session import Session
-from blackboard.events.kinds import Mode
+from blackboard.events.kinds import FORMAT, Mode
 
 _NAME = click.argument("name", required=False)
 _SET = click.option(
@@ -64,6 +64,10 @@ async def open_(
         )
         if not session.json:
             output.emit(output.visible(f"{reply.name}: {'opened' if reply.created else 'was open'}"))
+            if board_format not in (None, reply.format):
+                output.note(
+                    f"its format is {reply.format}: `blackboard board format` raises one, nothing lowers it"
+                )
         done(reply)
 
 
@@ -117,7 +121,7 @@ async def mode(session: Session, *, mode: Mode, **given: Any) -> None:
     async with acting(session) as (there, done):
         reply = await there.set_mode(mode, **given)
         if not session.json:
-            output.emit(f"mode {mode}, seq {reply.seq}")
+            output.emit(f"mode {mode}, {_since(reply.seq)}")
         done(reply)
 
 
@@ -134,18 +138,28 @@ async def join(session: Session, *, agent_id: str, **given: Any) -> None:
     async with acting(session) as (there, done):
         reply = await there.join(agent_id, **given)
         if not session.json:
-            output.emit(output.visible(f"{agent_id} joined, seq {reply.seq}"))
+            output.emit(output.visible(f"{agent_id} joined, {_since(reply.seq)}"))
         done(reply)
 
 
-@command("format", click.argument("number", type=int), KEY, acts=("operator",), group=board)
-async def format_(session: Session, *, number: int, idempotency_key: str | None) -> None:
-    """Raise the board's format to NUMBER, once every server can read it."""
+@command("format", click.argument("number", type=int, required=False), KEY, acts=("operator",), group=board)
+async def format_(session: Session, *, number: int | None, idempotency_key: str | None) -> None:
+    """Raise the board's format to NUMBER, once every server can read it; without NUMBER, show it."""
     async with acting(session) as (there, done):
+        if number is None:
+            shown = await there.get_board()
+            if not session.json:
+                output.emit(f"format {shown.format}, newest {FORMAT}")
+            done(shown)
+            return
         reply = await there.raise_format(number, idempotency_key=idempotency_key)
         if not session.json:
-            output.emit(f"format {number}, seq {reply.seq}")
+            output.emit(f"format {number}, {_since(reply.seq)}")
         done(reply)
+
+
+def _since(seq: int | None) -> str:
+    return "as it was" if seq is None else f"seq {seq}"
 
 
 def _named(session: Session, name: str | None) -> Session:

@@ -31,7 +31,7 @@ async def say(session: Session, *, text: str, recipients: tuple[str, ...], **giv
     async with acting(session) as (board, done):
         reply = await board.say(words, recipients=list(recipients), **given)
         if not session.json:
-            output.emit(output.visible(f"cited: {' '.join(reply.cited) or 'nothing'}"))
+            output.emit(output.visible(f"message {reply.seq}, cited: {' '.join(reply.cited) or 'nothing'}"))
         done(reply)
 
 
