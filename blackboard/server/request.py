@@ -84,7 +84,10 @@ def bearer(head: Head) -> bytes:
     """The token of the request. Raises `Unauthenticated`."""
     value = head.get(b"authorization")
     if value is None:
-        raise Unauthenticated("this needs a token: send it as Authorization: Bearer <token>")
+        raise Unauthenticated(
+            "this needs a token: send it as Authorization: Bearer <token>; from a shell, as --token or "
+            "BLACKBOARD_TOKEN"
+        )
     scheme, _, token = value.partition(b" ")
     token = token.strip()
     if scheme.lower() != b"bearer" or not token or len(token) > 512:

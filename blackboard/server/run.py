@@ -7,6 +7,7 @@ import contextlib
 import gc
 import logging
 import os
+import shlex
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -72,7 +73,7 @@ async def serve(settings: Settings, *, ready: Callable[[RunningServer], None] | 
         server = HttpServer(_config(application, settings), application.stop)
         running = _describe(settings, service, listening, token_file)
         announce(state_dir, running)
-        _say(_readiness(running))
+        _say(_readiness(running, shared=service.store.shared))
         tell_supervisor("READY=1")
         if ready is not None:
             ready(running)
@@ -182,12 +183,16 @@ def _describe(
     )
 
 
-def _readiness(running: RunningServer) -> str:
-    token = (
-        f"token in {running.token_file}" if running.token_file else "make a token: blackboard token create"
-    )
+def _readiness(running: RunningServer, *, shared: bool) -> str:
+    token = f"token in {running.token_file}" if running.token_file else _first_token(running, shared=shared)
     told = (running.url, running.database, f"durability {running.durability}", token)
     return f"blackboard serve: ready at {' · '.join(told)}"
+
+
+def _first_token(running: RunningServer, *, shared: bool) -> str:
+    # A file has one owner, and that is this server.
+    when = "" if shared else ", while no server runs"
+    return f"make a token{when}: blackboard token create operator NAME --db {shlex.quote(running.database)}"
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -20,7 +20,7 @@ from blackboard.config import Settings
 from blackboard.errors import Malformed, Unavailable
 from blackboard.events.envelope import GENESIS, verify_row
 from blackboard.server import RunningServer, find_server, read_operator_token, run_server, serve
-from blackboard.server.run import _check_binding, _listen
+from blackboard.server.run import _check_binding, _listen, _readiness
 from blackboard.store import open_store
 from tests.server.serving import Process, process
 
@@ -163,6 +163,21 @@ def test_tokens_do_not_cross_a_network_in_the_clear(
 )
 def test_loopback_tls_and_a_proxy_may_be_served(settings: dict[str, Any]) -> None:
     _check_binding(Settings(**settings))
+
+
+@pytest.mark.parametrize(
+    ("database", "shared", "told"),
+    [
+        ("postgresql://b@db/b?a=1&b=2", True, "make a token: {} --db 'postgresql://b@db/b?a=1&b=2'"),
+        ("sqlite:////b.db", False, "make a token, while no server runs: {} --db sqlite:////b.db"),
+    ],
+)
+def test_beyond_loopback_the_command_that_makes_the_first_token_is_told(
+    database: str, shared: bool, told: str
+) -> None:
+    running = RunningServer(url="http://0.0.0.0:1", database=database, durability="full", pid=1, version="1")
+    command = "blackboard token create operator NAME"
+    assert _readiness(running, shared=shared).endswith(told.format(command))
 
 
 def test_a_certificate_that_cannot_be_read_is_said_in_one_line(tmp_path: Path) -> None:
