@@ -61,8 +61,8 @@ def _not_a_file(url: str) -> Malformed:
     # Of another URL no more than its scheme: it may hold a password.
     shown = f"{scheme}{SCHEME}..." if separator and scheme != "sqlite" else shorten(url)
     return Malformed(
-        f"{shown} names no file: write sqlite:///board.db, sqlite:////absolute/board.db or a path; "
-        "memory:// keeps a board in memory",
+        f"{shown} names no database: write sqlite:///board.db, sqlite:////absolute/board.db or a path, or "
+        "postgresql://user@host/database; memory:// keeps a board in memory",
         member="db",
     )
 

@@ -14,6 +14,8 @@ from blackboard.cli.options import local
 from blackboard.cli.session import Session
 from blackboard.config import Settings
 
+_METAVARS: dict[type, str] = {int: "N", float: "SECONDS", str: "TEXT"}
+
 
 def _option(field: msgspec.structs.FieldInfo) -> Callable[..., Any]:
     flag = f"--{field.name.replace('_', '-')}"
@@ -27,8 +29,8 @@ def _option(field: msgspec.structs.FieldInfo) -> Callable[..., Any]:
         return click.option(
             flag, field.name, type=click.Choice([str(one) for one in literal.values]), help=text
         )
-    number = {msgspec.inspect.IntType: int, msgspec.inspect.FloatType: float}.get(type(kinds[0]), str)
-    return click.option(flag, field.name, type=number, metavar=number.__name__[:4].upper(), help=text)
+    number: type = {msgspec.inspect.IntType: int, msgspec.inspect.FloatType: float}.get(type(kinds[0]), str)
+    return click.option(flag, field.name, type=number, metavar=_METAVARS[number], help=text)
 
 
 def _settings() -> tuple[Callable[..., Any], ...]:
