@@ -149,7 +149,7 @@ def test_what_the_page_on_operations_shows_runs_in_the_state_directory(
     bin_dir = tmp_path / "bin"
     bin_dir.mkdir()
     shell = bin_dir / "sqlite3"
-    code = "import sqlite3, sys; sqlite3.connect(sys.argv[1], isolation_level=None).execute(sys.argv[2])"
+    code = "import sqlite3, sys; sqlite3.connect(sys.argv[-2], isolation_level=None).execute(sys.argv[-1])"
     shell.write_text(f"#!{sys.executable}\n{code}\n", encoding="utf-8")
     shell.chmod(stat.S_IRWXU)
     environment |= {"PATH": f"{bin_dir}{os.pathsep}{environment['PATH']}"}

@@ -17,7 +17,10 @@ from blackboard.cli.session import Session
     click.argument("text"),
     click.option("--to", "recipients", multiple=True, metavar="AGENT", help="For these agents; repeatable."),
     click.option(
-        "--reply-to", type=click.IntRange(min=1), metavar="SEQ", help="The message that this one answers."
+        "--reply-to",
+        type=click.IntRange(min=1),
+        metavar="SEQ",
+        help="The message that this one answers; it takes a board of format 3.",
     ),
     TURN,
     KEY,
@@ -66,7 +69,10 @@ async def say(session: Session, *, text: str, recipients: tuple[str, ...], **giv
         "--tokens-after", type=click.IntRange(min=0), metavar="N", help="Size of the context after."
     ),
     click.option(
-        "--context-window", type=click.IntRange(min=0), metavar="N", help="Size of the window, in tokens."
+        "--context-window",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Size of the window, in tokens; it takes a board of format 3.",
     ),
     TURN,
     KEY,
