@@ -6,12 +6,17 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
+import msgspec
+
 from blackboard import canonical
 from blackboard.audit.checkpoint import Checkpoint
 from blackboard.audit.merkle import Tree
 from blackboard.audit.verifying import VerifiedBoard, verify_board
+from blackboard.cli.output import json_text
 from blackboard.errors import RevisionMissing, WriteRejected
 from blackboard.events.envelope import Event, Row, Tip, tip_of, unseal
+from blackboard.messages.replies import EventView
+from blackboard.service import event_view
 from blackboard.store.contract import Store
 from tests.pure.driver import NAME, World
 from tests.pure.records import amount_over, policy
@@ -28,7 +33,9 @@ def incident(at_format: int | None = None) -> World:
     executor.reads_all(turn=1)
     executor.reads_records(turn=1)
     executor.writes("task/A", 2, {"status": "complete"}, turn=1, confidence=0.9)
-    executor.writes("task/B", 2, {"status": "failed", "note": "läuft, dann 1.5e300"}, turn=1)
+    executor.writes(
+        "task/B", 2, {"status": "failed", "note": "läuft \u202e", "cost": [1e21, 2.5e-7, 0.1]}, turn=1
+    )
     executor.says("A is complete (entry:7), B failed", turn=1)
     executor.certifies("refunds.create", turn=1)
     executor.compacts(cause="summary", kept=[], turn=2)
@@ -127,3 +134,9 @@ def forged(rows: Sequence[Row], seq: int, **members: Any) -> list[Row]:
 
 def seqs_of(rows: Sequence[Row], kind: str) -> list[int]:
     return [row.seq for row in rows if row.kind == kind]
+
+
+def line_of(row: Row, *, printed: bool = False) -> str:
+    """The event as a server sends it, or `printed`: as it has been through a client and to a terminal."""
+    sent = msgspec.json.encode(event_view(row))
+    return json_text(msgspec.json.decode(sent, type=EventView)) if printed else sent.decode()
