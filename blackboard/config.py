@@ -90,7 +90,7 @@ ABOUT: dict[str, str] = {
     "tls_cert": "The certificate chain, as a PEM file.",
     "tls_key": "The certificate's key, as a PEM file.",
     "behind_proxy": "A proxy in front terminates TLS, so plain HTTP is served beyond loopback.",
-    "signing_key": "The key file that signs certificates; default signing.key in the state directory.",
+    "signing_key": "The key file that signs; default signing.key in the state directory.",
     "heartbeat_seconds": "Between two heartbeats of a stream; its token is checked again at each.",
     "shutdown_seconds": "How long a stopping server waits for requests in flight.",
     "rejections_per_minute": "Rejected writes of one agent that are logged; more are answered 429.",

@@ -65,6 +65,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
     "Keeping": (
         Row("token", "token", "Create, list and revoke tokens."),
         Row("db", "db", "Upgrade, downgrade and check a database."),
+        Row("audit", "audit", "Verify logs, and keep and prove checkpoints of them."),
         Row("completion", "completion", "Print a shell's completion script."),
     ),
 }

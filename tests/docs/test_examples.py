@@ -24,6 +24,7 @@ GATE = "docs/reference/gate.md"
 RUN = {
     "README.md": {"python"},
     "docs/action-gate.md": {"python"},
+    "docs/auditing.md": {"sh", "python"},  # test_auditing
     "docs/operations.md": {"sh"},
     "docs/postgresql.md": {"sh", "toml"},  # test_postgresql
     "docs/quickstart.md": {"sh", "python"},  # test_quickstart

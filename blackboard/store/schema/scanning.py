@@ -10,6 +10,7 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from blackboard.errors import IntegrityFailure
 from blackboard.events.envelope import Row
+from blackboard.messages.limits import MAX_INTEGER
 from blackboard.projections.board import Board
 from blackboard.store.contract import Store
 from blackboard.store.engines import connected
@@ -38,7 +39,7 @@ class Flaw(Struct, frozen=True):
 
 async def all_boards(store: Store, url: str) -> dict[str, int | None]:
     """Every board that is listed or has events, by name, with its head; None where it is not listed."""
-    listed = {row.name: row.head for row in await store.boards()}
+    listed = {row.name: _head(row.head) for row in await store.boards()}
     logged = await asyncio.to_thread(connected, url, _logged, read_only=True)
     return {name: listed.get(name) for name in sorted(listed.keys() | logged)}
 
@@ -74,6 +75,11 @@ async def by_command(slices: AsyncIterator[list[Row]]) -> AsyncIterator[list[Row
             held = held[border:]
     if held:
         yield held
+
+
+def _head(found: object) -> int:
+    """SQLite keeps anything in any column: where a seq is none, all that there is is gone through."""
+    return found if isinstance(found, int) else MAX_INTEGER
 
 
 def _logged(connection: Connection) -> set[str]:
