@@ -365,7 +365,9 @@ async def test_a_server_that_is_gone_is_an_error_at_once_and_none_when_it_is_bac
         assert (await loaded(store)).tip == log.tip
 
 
-async def test_hints_are_heard_again_after_the_server_was_gone(cluster: Cluster) -> None:
+async def test_hints_are_heard_again_after_the_server_was_gone(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
     url = database_at(cluster)
     heard: asyncio.Queue[str | None] = asyncio.Queue()
     async with opened_store(url) as one, opened_store(url) as other:
@@ -373,10 +375,17 @@ async def test_hints_are_heard_again_after_the_server_was_gone(cluster: Cluster)
         log, _ = await filled(one, 1)
         assert await asyncio.wait_for(heard.get(), 5) == BOARD
         cluster.kill()
+        async with asyncio.timeout(15):
+            while len(caplog.messages) < 2:  # noqa: ASYNC110 - a log has no event
+                await asyncio.sleep(0.01)
         cluster.start()
         assert await asyncio.wait_for(heard.get(), 15) is None  # look everywhere
         await one.append(log.write("task/A"))
         assert await asyncio.wait_for(heard.get(), 15) == BOARD
+    gone, back = caplog.messages[:2], caplog.messages[2:]
+    assert all("the database is gone" in one for one in gone), "said once by each, however often it is tried"
+    assert [one.endswith(" is back") for one in back] == [True, True]
+    assert f"{urlsplit(url).password}@" not in caplog.text
 
 
 async def test_a_replica_is_read_and_says_that_it_cannot_be_written(cluster: Cluster) -> None:

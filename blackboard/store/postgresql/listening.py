@@ -8,6 +8,7 @@ whole database; those of a few milliseconds go out together.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any, Final
 
 from blackboard.config import Settings
@@ -16,6 +17,8 @@ from blackboard.store.contract import Hear
 from blackboard.store.postgresql.address import Address
 from blackboard.store.postgresql.connecting import Connection, connect, shut
 from blackboard.store.postgresql.faults import DRIVER_ERRORS, state_of
+
+log = logging.getLogger("blackboard.store")
 
 CHANNEL: Final = "blackboard"
 GATHER_SECONDS: Final = 0.010
@@ -81,14 +84,19 @@ class Hints:
             self._task = asyncio.create_task(self._keep())
 
     async def _keep(self) -> None:
-        pause = PAUSE_SECONDS
+        pause, reached, gone = PAUSE_SECONDS, False, False
         while self._on:
             try:
                 connection = await connect(self._address, self._settings, "listen")
-                pause = PAUSE_SECONDS
+                if gone:
+                    log.warning("%s is back", self._address.shown)
+                pause, reached, gone = PAUSE_SECONDS, True, False
                 await self._use(connection)
-            except BlackboardError:
-                pass  # not reachable: whoever needs the database hears of it elsewhere
+            except BlackboardError as error:
+                # Whoever needs the database hears of it elsewhere; who runs the server reads it here, once.
+                if reached and not gone:
+                    log.warning("the database is gone: %s", error.detail)
+                gone = reached
             self._tried.set()
             if self._closing:
                 return
