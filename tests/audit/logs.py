@@ -57,6 +57,14 @@ def incident(at_format: int | None = None) -> World:
     return world
 
 
+def going_back(count: int) -> list[Row]:
+    """A log in which time goes back so often."""
+    world = World()
+    for number in range(count + 1):
+        world.agent("executor").says(f"step {number}")
+    return chained([row._replace(recorded_at=9_999 - row.seq) for row in world.rows])
+
+
 class Bare:
     """Rows for a store, as a table would give them, whatever was done to them."""
 

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
 from blackboard.audit.checkpoint import Checkpoint
 from blackboard.audit.judging import judge_again, needs
-from blackboard.audit.verifying import MOST_TOLD, Verified, verify
+from blackboard.audit.verifying import MOST_TOLD, Verified, verify, verify_board
 from blackboard.config import Settings
-from blackboard.errors import UnknownBoard
+from blackboard.errors import IntegrityFailure, Unavailable, UnknownBoard
 from blackboard.events.envelope import Event, Row, unseal
 from blackboard.events.kinds import Opaque
 from blackboard.projections.board import Board
 from blackboard.projections.evolve import evolve
 from blackboard.store import open_store
 from blackboard.store.contract import Store
+from blackboard.store.schema import scanning
 from tests.audit.logs import (
+    Bare,
     altered,
     chained,
     changed,
     checkpoint_of,
     forged,
+    going_back,
     incident,
     root_of,
     seqs_of,
@@ -265,12 +268,19 @@ async def test_a_member_of_another_type_is_a_flaw_and_no_crash(member: str) -> N
 
 
 async def test_a_long_list_of_flaws_is_cut_and_counted() -> None:
-    rows = [changed(row, recorded_at=1000 - row.seq) for row in LOG * 8]
-    found = await verified(
-        chained([row._replace(command_id=str(at)) for at, row in enumerate(rows)]), judge=False
-    )
-    assert len(found.flaws) <= MOST_TOLD
-    assert found.flaws
+    found = await verified(going_back(MOST_TOLD + 7))
+    assert (len(found.flaws), found.more) == (MOST_TOLD, 8)
+
+
+async def test_a_log_that_seems_to_be_one_command_is_not_gathered_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scanning, "LONGEST", 7)
+    rows = [row._replace(request_digest=None) for row in LOG]
+    slices = [len(taken) async for taken in scanning.by_command(Bare(rows, 4).scan(NAME))]
+    assert slices == [8, 8, 8, 8]
+    whole = [len(taken) async for taken in scanning.by_command(Bare(LOG, 4).scan(NAME))]
+    assert sum(whole) == len(LOG)
 
 
 # ---- checkpoints
@@ -346,6 +356,25 @@ async def test_a_snapshot_that_is_another_board_is_found(url: str) -> None:
     (flaw,) = (await beside(url)).boards[0].flaws
     assert "the snapshot of board 'release-42' makes no board" in flaw.detail
     await owner.close()
+
+
+async def test_a_database_that_changes_under_the_pass_is_a_flaw_and_one_that_is_gone_is_not() -> None:
+    class Changed(Bare):
+        def __init__(self, error: Exception) -> None:
+            super().__init__(LOG)
+            self.error = error
+
+        async def saved(self, board: str, fingerprint: str, seq: int) -> list[int]:
+            return [3]
+
+        async def load(self, board: str, at: int) -> None:
+            raise self.error
+
+    broken = cast(Store, Changed(IntegrityFailure("event 7 is missing", members={"seq": 7})))
+    found = await verify_board(broken, NAME, len(LOG))
+    assert [(flaw.seq, flaw.detail) for flaw in found.flaws] == [(7, "event 7 is missing")]
+    with pytest.raises(Unavailable):
+        await verify_board(cast(Store, Changed(Unavailable("gone"))), NAME, len(LOG))
 
 
 async def test_a_board_that_a_checkpoint_names_and_nobody_has_was_removed(url: str) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from blackboard.config import Settings
+from blackboard.events.envelope import Row
+from blackboard.store import open_store
+from tests.audit.logs import chained, forged, going_back, incident, seqs_of
 from tests.cli.conftest import Cli, Server
 
 Where = tuple[str, ...]
@@ -106,6 +111,34 @@ def test_a_board_or_a_file_that_is_not_there_is_named(cli: Cli, log: Where, tmp_
     assert "there is no file" in cli("audit", "verify", "--db", str(tmp_path / "none.db")).err
     assert cli("audit", "checkpoint", *log[:2]).code == 2
     assert cli("audit", "checkpoint", *log[:2], "--board", "other").code == 4
+
+
+def test_what_cannot_be_judged_and_what_is_unknown_is_told_and_cut(cli: Cli, tmp_path: Path) -> None:
+    rows = incident().rows
+    later = forged(rows, 1, body=(rows[0].body or "").replace('"format":3', '"format":99'))
+    unknown = forged(later, seqs_of(rows, "turn.ended")[0], version=99)
+    gone = [row._replace(body=None, salt=None) if row.kind == "message.posted" else row for row in unknown]
+    long = chained([row._replace(board="long") for row in going_back(102)])
+    place = tmp_path / "x.db"
+    asyncio.run(fill(f"sqlite:///{place}", gone, long))
+    ran = cli("audit", "verify", "--db", str(place))
+    assert ran.code == 5
+    for said in (
+        "flaw: board long: and 3 more",
+        "not re-judgeable: board release-42, seq 11: the board's format 99 is one that this release does not",
+        "not re-judgeable: board release-42: and 4 more",
+        "board release-42: 3 events without a body",
+        "board release-42: 1 event of kinds that this release does not know",
+        "board release-42 has format 99, which this release does not know",
+    ):
+        assert said in ran.err, ran.err
+
+
+async def fill(url: str, *logs: Sequence[Row]) -> None:
+    store = await open_store(url, Settings(durability="normal"))
+    for rows in logs:
+        await store.append(rows)
+    await store.close()
 
 
 # ---- checkpoints
