@@ -189,7 +189,8 @@ class Replay:
         """Verify, judge and fold the next commands. Raises `IntegrityFailure` where they cannot be folded."""
         at = 0
         seen = {row[2:4] for row in rows}
-        if self._judging and not DECIDED.isdisjoint(kind for kind, _ in seen):
+        kinds = {kind for kind, _ in seen}
+        if self._judging and not DECIDED.isdisjoint(kinds):
             for start, stop in _decisions(rows):
                 if start > at:
                     fold.verify(rows[at:start])
@@ -199,7 +200,9 @@ class Replay:
         self.found.add(self.laws.take(rows))
         self._gone += [row[1] for row in rows if row[11] is None]
         if not seen <= KNOWN:
-            self._note_unknown(rows)
+            self.found.opaque += sum(row[2:4] not in KNOWN for row in rows)
+        if REDACTED in kinds:
+            self._redacted.update(*map(_named, rows))
         self._grow([row[14] for row in rows])
         self._advance(len(rows))
 
@@ -231,13 +234,6 @@ class Replay:
             return await self._entries.entry(board, need.key, need.revision)
         assert need.as_of is not None
         return await self._entries.entry_as_of(board, need.key, need.as_of)
-
-    def _note_unknown(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            if row[2:4] not in KNOWN:
-                self.found.opaque += 1
-                if row.kind == REDACTED:
-                    self._redacted |= _named(row)
 
     def _grow(self, hashes: Sequence[bytes]) -> None:
         tree, waiting, at = self._tree, self._checkpoints, 0
@@ -305,8 +301,10 @@ def _decoded(rows: Sequence[Row], fold: Fold) -> list[Event] | None:
 
 
 def _named(row: Row) -> set[int]:
-    """The seqs that a redaction names."""
-    with suppress(msgspec.MsgspecError, TypeError):
+    """The seqs that a redaction names, which operators alone record; none for other events."""
+    if row.kind != REDACTED or not row.actor.startswith("operator:"):
+        return set()
+    with suppress(msgspec.MsgspecError):
         named = msgspec.json.decode(row.body or "", type=_Redacted)
         return {seq for seq in named.seqs if seq < row.seq}
     return set()

@@ -229,6 +229,8 @@ async def test_a_body_that_is_gone_without_a_redaction_is_found_and_with_one_it_
     named = chained([*rows, said._replace(recorded_at=LOG[-1].recorded_at)])
     found = await verified(named)
     assert (found.flaws, found.redacted, found.opaque) == ([], 1, 1)
+    by_agent = chained([*named[:-1], changed(named[-1], actor="agent:executor")])
+    assert "no event says that it was redacted" in await details(by_agent)
     unreadable = chained([*named[:-1], changed(named[-1], body='{"seqs":"all"}')])
     assert "no event says that it was redacted" in await details(unreadable)
 
