@@ -158,10 +158,9 @@ def decode(data: bytes) -> Board:
         records = _records(frames, header)
         certificates = _certificates(frames, header)
         agents = [msgspec.msgpack.decode(next(frames), type=_Agent) for _ in range(header.agents)]
-        entries = _entries(frames)
-    except (msgspec.MsgspecError, Malformed, KeyError, ValueError, StopIteration) as error:
+        board = _board(header, records, agents, _entries(frames))
+    except (msgspec.MsgspecError, Malformed, LookupError, ValueError, StopIteration) as error:
         raise IntegrityFailure("a snapshot does not decode; it is discarded and the log replayed") from error
-    board = _board(header, records, agents, entries)
     board.certificates = certificates
     return board
 

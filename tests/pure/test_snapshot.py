@@ -137,6 +137,14 @@ def test_bytes_that_are_no_snapshot_are_an_integrity_failure(world: World, damag
         snapshot.decode(damage(frozen(world.board)))
 
 
+def test_a_snapshot_that_misses_an_entry_its_writer_has_is_an_integrity_failure(world: World) -> None:
+    world.agent("executor").writes_many(write("a", 1))
+    captured = snapshot.capture(world.board)
+    captured.entries.clear()
+    with pytest.raises(IntegrityFailure, match="discarded and the log replayed"):
+        snapshot.decode(b"".join(snapshot.encode(captured)))
+
+
 def test_a_snapshot_of_another_shape_has_another_fingerprint() -> None:
     """A changed digest with the fingerprint of before: raise `snapshot.FINGERPRINT`, then UPDATE_GOLDEN=1."""
     world = World({"coordinator": "planner", "signals": {"read-elision": "suspect"}})
