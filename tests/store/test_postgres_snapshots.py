@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
 
+import asyncpg
 import pytest
 
 from blackboard.config import Settings
 from blackboard.errors import OutcomeUnknown, Unavailable
+from blackboard.projections import snapshot
 from blackboard.store import open_store
 from blackboard.store.contract import Store
 from tests.store.support import BOARD, filled, loaded
@@ -47,15 +51,48 @@ async def test_servers_that_save_at_different_seqs_leave_the_newest(stores: list
 async def test_a_snapshot_that_was_cut_short_is_not_there(stores: list[Store], tables_url: str) -> None:
     store = stores[0]
     found = await loaded(store)
-    task = asyncio.create_task(store.snapshot(found.board, found.tip))
-    while not task.done():
-        await asyncio.sleep(0.001)
+    async with in_the_way(tables_url, snapshot.FINGERPRINT, found.tip.seq) as waited_for:
+        task = asyncio.create_task(store.snapshot(found.board, found.tip))
+        while not await waited_for():  # noqa: ASYNC110 - another process is looked at
+            await asyncio.sleep(0.001)
         await ended(tables_url, "blackboard write")
-    with pytest.raises((OutcomeUnknown, Unavailable)):
-        await task
+        with pytest.raises((OutcomeUnknown, Unavailable)):
+            await task
     assert (await loaded(stores[1])).replayed == 22
     await store.snapshot(found.board, found.tip)
     assert (await loaded(stores[1])).replayed == 0
+
+
+@asynccontextmanager
+async def in_the_way(
+    url: str, fingerprint: str, seq: int
+) -> AsyncIterator[Callable[[], Coroutine[Any, Any, bool]]]:
+    """An open transaction with this snapshot's row: who saves it waits there, all its parts written."""
+    holding, looking = await asyncpg.connect(url), await asyncpg.connect(url)
+    transaction = holding.transaction()
+    await transaction.start()
+    await holding.execute(
+        "INSERT INTO saved_boards (board, fingerprint, seq, digest, parts, bytes) "
+        "VALUES ($1, $2, $3, '', 1, 1)",
+        BOARD,
+        fingerprint,
+        seq,
+    )
+
+    async def waited_for() -> bool:
+        return bool(
+            await looking.fetchval(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                "AND application_name = 'blackboard write' AND wait_event_type = 'Lock'"
+            )
+        )
+
+    try:
+        yield waited_for
+    finally:
+        await transaction.rollback()
+        await holding.close()
+        await looking.close()
 
 
 async def test_a_board_is_loaded_whole_while_its_snapshots_are_replaced(stores: list[Store]) -> None:
